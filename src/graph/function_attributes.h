@@ -12,6 +12,10 @@ namespace weft {
 inline constexpr std::string_view kPositionType = "i32; i64 from 2^31 elements on";
 inline constexpr std::string_view kReducedShape = "x's shape without the axes, or with size 1 there (keep_dims)";
 
+// Of ConvolveMode (weft/numeric.h) and FftNorm (weft/fft.h), in their order.
+inline constexpr std::string_view kConvolveModes[] = {"full", "same", "valid"};
+inline constexpr std::string_view kFftNorms[] = {"backward", "ortho", "forward"};
+
 struct ReductionAttributes {
   Axes axes = {};
   bool keep_dims = false;

@@ -29,6 +29,13 @@ std::string rank_text(const FunctionOperand& o) {
   return std::format("rank {} to {}", o.min_rank, o.max_rank);
 }
 
+std::string text_of(TypeSet types) {
+  if (types == types::real) return "real numbers";
+  if (types == types::floats) return "a floating type";
+  if (types == types::numbers) return "floats or integers";
+  return to_string(types);
+}
+
 [[noreturn]] void refuse(const FunctionText& text, std::size_t i, std::size_t in_list, const Tensor& x) {
   const FunctionOperand& o = text.operands[i];
   const std::string name = name_of(text, i, in_list);
@@ -40,8 +47,7 @@ std::string rank_text(const FunctionOperand& o) {
   }
   const std::string is = std::format("{} {} {}", name, is_or_are(name), to_string(x.type()));
   if (!o.types.contains(x.dtype())) {
-    throw TypeError("{}: {}, expected {}", text.function(), is,
-                    o.types == types::real ? "real numbers" : to_string(o.types));
+    throw TypeError("{}: {}, expected {}", text.function(), is, text_of(o.types));
   }
   throw ShapeError("{}: {}, expected {}", text.function(), is, rank_text(o));
 }

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/error_context.h"
 #include "core/format.h"
+#include "graph/function_row.h"
 #include "graph/rules.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -13,15 +13,9 @@
 namespace weft {
 namespace {
 
-void require(const Tensor& x, std::string_view function, std::string_view operand) {
-  if (!x.defined()) throw InvalidArgument("{}: {} is an undefined Tensor", function, operand);
-}
-
-void require_floats(const Tensor& x, std::string_view function, std::string_view operand) {
-  require(x, function, operand);
-  if (is_floating(x.dtype())) return;
-  throw TypeError("{}: {} is {}, expected a floating type", function, operand, to_string(x.type()));
-}
+constexpr std::string_view kReductions[] = {"none", "mean", "sum"};
+constexpr std::string_view kReductionMeaning =
+    "what becomes of the losses: they are the result (none), or their mean or sum";
 
 // The losses of all elements as the result, of x's type.
 Tensor reduced(const Tensor& losses, LossReduction reduction, DType type) {
@@ -38,14 +32,9 @@ Tensor reduced(const Tensor& losses, LossReduction reduction, DType type) {
 
 // A loss of each element, f(x - target, target), of operands in the type in which sums are made.
 template <class F>
-Tensor elementwise_loss(std::string_view function, const Tensor& x, const Tensor& target, LossReduction reduction,
-                        const F& loss) try {
-  require_floats(x, function, "x");
-  require_floats(target, function, "the target");
+Tensor elementwise_loss(const Tensor& x, const Tensor& target, LossReduction reduction, const F& loss) {
   const DType type = accumulated(x).dtype();
   return reduced(loss(cast(x, type), cast(target, type)), reduction, x.dtype());
-} catch (const Error& e) {
-  throw_in_function(e, function);
 }
 
 // factor · d² where |d| is below the bound, else of |d|. The square is that of d itself: |d| has no second derivative
@@ -56,23 +45,35 @@ Tensor square_within(const Tensor& d, double bound, double factor, const F& outs
   return select(size < bound, square(d) * factor, outside(size));
 }
 
+constexpr std::string_view kIgnoredMeaning = "labels that take no part: their loss is 0";
+constexpr std::string_view kClassesMeaning = "the classes' axis; without it axis 1, or the only one";
+
+struct NllAttributes {
+  std::int64_t ignored = -100;
+  LossReduction reduction = LossReduction::mean;
+  std::optional<int> axis = {};
+  void fields(AttributeVisitor& v) {
+    v("ignored", ignored, -100, kIgnoredMeaning);
+    v("reduction", reduction, LossReduction::mean, kReductions, kReductionMeaning);
+    v("axis", axis, {}, kClassesMeaning);
+  }
+};
+
 // Losses by labels, along the axis of the classes.
 class Labels {
  public:
-  Labels(std::string_view function, const Tensor& x, const Tensor& labels, const NllOptions& options)
-      : function_(function), x_(x), labels_(labels), options_(options) {
-    require_floats(x, function, "x");
-    require(labels, function, "labels");
+  Labels(std::string_view function, const Tensor& x, const Tensor& labels, const Tensor& weights,
+         const NllAttributes& attributes)
+      : function_(function), x_(x), labels_(labels), attributes_(attributes) {
     if (x.rank() == 0) throw ShapeError("{}: x is {}, expected an axis of classes", function, to_string(x.type()));
-    axis_ = normalize_axis(options.axis.value_or(x.rank() > 1 ? 1 : 0), x.rank(), function);
+    axis_ = normalize_axis(attributes.axis.value_or(x.rank() > 1 ? 1 : 0), x.rank(), function);
     classes_ = x.shape()[axis_];
-    if (options.weights.defined()) {
-      require_floats(options.weights, function, "weights");
-      if (options.weights.shape() != Shape{classes_}) {
+    if (weights.defined()) {
+      if (weights.shape() != Shape{classes_}) {
         throw ShapeError("{}: weights are {}, expected [{}], one for each class of x {}", function,
-                         to_string(options.weights.type()), classes_, to_string(x.type()));
+                         to_string(weights.type()), classes_, to_string(x.type()));
       }
-      weights_ = cast(options.weights, type());
+      weights_ = cast(weights, type());
     }
   }
 
@@ -101,7 +102,7 @@ class Labels {
   Tensor chosen(const Tensor& of) const {
     return squeeze(gather_elements(of, expand_dims(labels_, axis_), axis_), axis_);
   }
-  Tensor ignored() const { return labels_ == options_.ignored; }
+  Tensor ignored() const { return labels_ == attributes_.ignored; }
   // The factors of the labels' losses: 0 of those ignored, NaN of those outside and where a row is not `right`.
   Tensor factors(const Tensor& right = {}) const {
     Tensor inside = logical_and(labels_ >= 0, labels_ < classes_);
@@ -113,122 +114,257 @@ class Labels {
   // The result of each label's loss, those ignored being 0.
   Tensor result(const Tensor& losses, const Tensor& factors) const {
     const Tensor kept = select(ignored(), Graph::scalar(0, type()), losses);
-    if (options_.reduction != LossReduction::mean) return reduced(kept, options_.reduction, x_.dtype());
+    if (attributes_.reduction != LossReduction::mean) return reduced(kept, attributes_.reduction, x_.dtype());
     return cast(sum(kept) / sum(factors), x_.dtype());
   }
 
  private:
   std::string_view function_;
   const Tensor &x_, &labels_;
-  const NllOptions options_;
+  const NllAttributes& attributes_;
   Tensor weights_;
   int axis_ = 0;
   std::int64_t classes_ = 0;
 };
 
+struct CrossEntropyAttributes : NllAttributes {
+  double label_smoothing = 0;
+  void fields(AttributeVisitor& v) {
+    v("ignored", ignored, -100, kIgnoredMeaning);
+    v("label_smoothing", label_smoothing, 0, "what part of each target is spread evenly over all classes, from 0 to 1");
+    v("reduction", reduction, LossReduction::mean, kReductions, kReductionMeaning);
+    v("axis", axis, {}, kClassesMeaning);
+  }
+};
+struct LossAttributes {
+  LossReduction reduction = LossReduction::mean;
+  void fields(AttributeVisitor& v) {
+    v("reduction", reduction, LossReduction::mean, kReductions, kReductionMeaning);
+  }
+};
+
+constexpr FunctionOperand kX = {"x", types::floats}, kTarget = {"target", types::floats};
+constexpr FunctionOperand kWeights = {
+    .name = "weights", .types = types::floats, .arity = Arity::optional, .shape = "[classes]"};
+constexpr FunctionResult kLoss = {"y", "[]; of reduction none the labels' shape", "x's type"};
+constexpr FunctionResult kElementLoss = {"y", "[]; of reduction none the operands' common shape", "x's type"};
+
+// ---- Losses by labels
+
+constexpr Function kCrossEntropy = {
+    {.name = "cross_entropy",
+     .operands = {kX, {.name = "labels", .shape = "x's shape without the classes' axis; probabilities: x's"}, kWeights},
+     .results = {kLoss},
+     .formula = "y = -log softmax(x)[label] · weights[label]",
+     .summary = "the cross-entropy of softmax(x) and labels, or probabilities of the classes"},
+    [](const Tensor& x, const Tensor& labels, const Tensor& weights, const CrossEntropyAttributes& a) {
+      constexpr std::string_view kName = "cross_entropy";
+      const Labels rows(kName, x, labels, weights, a);
+      const double smoothing = a.label_smoothing, share = smoothing / static_cast<double>(rows.classes());
+      if (!(smoothing >= 0 && smoothing <= 1)) {
+        throw InvalidArgument("{}: label_smoothing is {}, expected a number from 0 to 1", kName, smoothing);
+      }
+      const Tensor logits = cast(x, rows.type()), by_class = rows.weights_along();
+      const std::vector<int> along{rows.axis()};
+      if (is_floating(labels.dtype())) {
+        if (labels.shape() != x.shape()) {
+          throw ShapeError("{}: probabilities are {}, expected the shape of x {}", kName, to_string(labels.type()),
+                           to_string(x.type()));
+        }
+        Tensor targets = cast(labels, rows.type());
+        if (smoothing > 0) targets = targets * (1 - smoothing) + share;
+        if (by_class.defined()) targets = targets * by_class;
+        const Tensor losses = sum(targets * (reduce(ReduceKind::log_sum_exp, logits, along, true) - logits), along);
+        return reduced(losses, a.reduction, x.dtype());
+      }
+      rows.check_labels();
+      const Tensor total = reduce(ReduceKind::log_sum_exp, logits, along);
+      const Tensor factors = rows.factors(is_finite(total));
+      Tensor losses = factors * (total - rows.chosen(logits));
+      if (smoothing > 0) {
+        const Tensor of_all = by_class.defined() ? sum(by_class) : Graph::scalar(rows.classes(), rows.type());
+        const Tensor all = of_all * total - sum(by_class.defined() ? logits * by_class : logits, along);
+        losses = losses * (1 - smoothing) + all * share;
+      }
+      return rows.result(losses, factors);
+    }};
+constexpr Function kNllLoss = {
+    {.name = "nll_loss",
+     .operands = {kX, {.name = "labels", .shape = "x's shape without the classes' axis"}, kWeights},
+     .results = {kLoss},
+     .formula = "y = -x[label] · weights[label]",
+     .summary = "the negative of the logarithms of probabilities that labels choose"},
+    [](const Tensor& x, const Tensor& labels, const Tensor& weights, const NllAttributes& a) {
+      const Labels rows("nll_loss", x, labels, weights, a);
+      rows.check_labels();
+      const Tensor factors = rows.factors();
+      return rows.result(-factors * rows.chosen(cast(x, rows.type())), factors);
+    }};
+
+// ---- Losses of elements
+
+constexpr Function kBinaryCrossEntropyWithLogits = {
+    {.name = "binary_cross_entropy_with_logits",
+     .operands = {kX,
+                  kTarget,
+                  {.name = "weights",
+                   .types = types::floats,
+                   .arity = Arity::optional,
+                   .shape = "what broadcasts to x's shape"},
+                  {.name = "positive_weights",
+                   .types = types::floats,
+                   .arity = Arity::optional,
+                   .shape = "what broadcasts to x's shape"}},
+     .results = {{"y", "[]; of reduction none x's shape", "x's type"}},
+     .formula = "y = (1 - target) · x + log(1 + exp(-x))",
+     .summary = "the cross-entropy of sigmoid(x) and probabilities"},
+    [](const Tensor& x, const Tensor& target, const Tensor& weights, const Tensor& positive_weights,
+       const LossAttributes& attributes) {
+      constexpr std::string_view kName = "binary_cross_entropy_with_logits";
+      return elementwise_loss(x, target, attributes.reduction, [&](const Tensor& a, const Tensor& b) {
+        const auto weight = [&](const Tensor& w, std::string_view operand) {
+          if (!broadcasts_to(w.shape(), a.shape())) {
+            throw ShapeError("{}: {} are {}, which do not broadcast to x {}", kName, operand, to_string(w.type()),
+                             to_string(x.type()));
+          }
+          return cast(w, a.dtype());
+        };
+        if (b.shape() != a.shape()) {
+          throw ShapeError("{}: the target is {}, expected the shape of x {}", kName, to_string(target.type()),
+                           to_string(x.type()));
+        }
+        // (Each as its own logarithm: nothing cancels, nor in the derivative.)
+        Tensor positive = b * softplus(-a);
+        if (positive_weights.defined()) positive = positive * weight(positive_weights, "positive_weights");
+        const Tensor losses = (1 - b) * softplus(a) + positive;
+        return weights.defined() ? losses * weight(weights, "weights") : losses;
+      });
+    }};
+
+struct KlDivAttributes : LossAttributes {
+  bool log_target = false;
+  void fields(AttributeVisitor& v) {
+    LossAttributes::fields(v);
+    v("log_target", log_target, false, "the target is a logarithm, too");
+  }
+};
+constexpr Function kKlDiv = {
+    {.name = "kl_div",
+     .operands = {kX, kTarget},
+     .results = {kElementLoss},
+     .formula = "y = target · (log(target) - x)",
+     .summary = "the divergence of a distribution from the one whose logarithm is x"},
+    [](const Tensor& x, const Tensor& target, const KlDivAttributes& attributes) {
+      const bool log_target = attributes.log_target;
+      return elementwise_loss(x, target, attributes.reduction, [&](const Tensor& a, const Tensor& b) {
+        if (log_target) return exp(b) * (b - a);
+        const Tensor zero = b == 0;
+        return select(zero, Graph::scalar(0, b.dtype()), b * log(select(zero, Graph::scalar(1, b.dtype()), b))) - b * a;
+      });
+    }};
+constexpr Function kMseLoss = {
+    {.name = "mse_loss",
+     .operands = {kX, kTarget},
+     .results = {kElementLoss},
+     .formula = "y = (x - target)²",
+     .summary = "the squared error"},
+    [](const Tensor& x, const Tensor& target, const LossAttributes& attributes) {
+      return elementwise_loss(x, target, attributes.reduction,
+                              [](const Tensor& a, const Tensor& b) { return square(a - b); });
+    }};
+constexpr Function kL1Loss = {
+    {.name = "l1_loss",
+     .operands = {kX, kTarget},
+     .results = {kElementLoss},
+     .formula = "y = |x - target|",
+     .summary = "the absolute error"},
+    [](const Tensor& x, const Tensor& target, const LossAttributes& attributes) {
+      return elementwise_loss(x, target, attributes.reduction,
+                              [](const Tensor& a, const Tensor& b) { return abs(a - b); });
+    }};
+
+struct HuberAttributes : LossAttributes {
+  double delta = 1;
+  void fields(AttributeVisitor& v) {
+    v("delta", delta, 1, "up to where the error is squared; greater than 0");
+    LossAttributes::fields(v);
+  }
+};
+constexpr Function kHuberLoss = {
+    {.name = "huber_loss",
+     .operands = {kX, kTarget},
+     .results = {kElementLoss},
+     .formula = "y = d² / 2, or delta · (d - delta / 2) beyond delta, d = |x - target|",
+     .summary = "the squared error near 0, the absolute one beyond"},
+    [](const Tensor& x, const Tensor& target, const HuberAttributes& attributes) {
+      const double delta = attributes.delta;
+      if (!(delta > 0 && std::isfinite(delta))) {
+        throw InvalidArgument("huber_loss: delta is {}, expected a finite number greater than 0", delta);
+      }
+      return elementwise_loss(x, target, attributes.reduction, [&](const Tensor& a, const Tensor& b) {
+        return square_within(a - b, delta, 0.5, [&](const Tensor& d) { return (d - delta / 2) * delta; });
+      });
+    }};
+
+struct SmoothL1Attributes : LossAttributes {
+  double beta = 1;
+  void fields(AttributeVisitor& v) {
+    v("beta", beta, 1, "up to where the error is squared; 0 or more");
+    LossAttributes::fields(v);
+  }
+};
+constexpr Function kSmoothL1Loss = {
+    {.name = "smooth_l1_loss",
+     .operands = {kX, kTarget},
+     .results = {kElementLoss},
+     .formula = "y = d² / (2 beta), or d - beta / 2 from beta on, d = |x - target|",
+     .summary = "the squared error near 0, the absolute one beyond"},
+    [](const Tensor& x, const Tensor& target, const SmoothL1Attributes& attributes) {
+      const double beta = attributes.beta;
+      if (!(beta >= 0 && std::isfinite(beta))) {
+        throw InvalidArgument("smooth_l1_loss: beta is {}, expected a finite number of 0 or more", beta);
+      }
+      if (beta == 0) return kL1Loss(x, target, {attributes.reduction});
+      return elementwise_loss(x, target, attributes.reduction, [&](const Tensor& a, const Tensor& b) {
+        return square_within(a - b, beta, 0.5 / beta, [&](const Tensor& d) { return d - beta / 2; });
+      });
+    }};
+
 }  // namespace
 
-Tensor cross_entropy(const Operand& x, const Operand& labels, const CrossEntropyOptions& options) try {
-  constexpr std::string_view kName = "cross_entropy";
-  const Labels rows(kName, x, labels, {options.weights, options.ignored, options.reduction, options.axis});
-  const double smoothing = options.label_smoothing, share = smoothing / static_cast<double>(rows.classes());
-  if (!(smoothing >= 0 && smoothing <= 1)) {
-    throw InvalidArgument("{}: label_smoothing is {}, expected a number from 0 to 1", kName, smoothing);
-  }
-  const Tensor logits = cast(x, rows.type()), weights = rows.weights_along();
-  const std::vector<int> along{rows.axis()};
-  if (is_floating(labels.dtype())) {
-    if (labels.shape() != x.shape()) {
-      throw ShapeError("{}: probabilities are {}, expected the shape of x {}", kName, to_string(labels.type()),
-                       to_string(x.type()));
-    }
-    Tensor targets = cast(labels, rows.type());
-    if (smoothing > 0) targets = targets * (1 - smoothing) + share;
-    if (weights.defined()) targets = targets * weights;
-    const Tensor losses = sum(targets * (reduce(ReduceKind::log_sum_exp, logits, along, true) - logits), along);
-    return reduced(losses, options.reduction, x.dtype());
-  }
-  rows.check_labels();
-  const Tensor total = reduce(ReduceKind::log_sum_exp, logits, along);
-  const Tensor factors = rows.factors(is_finite(total));
-  Tensor losses = factors * (total - rows.chosen(logits));
-  if (smoothing > 0) {
-    const Tensor of_all = weights.defined() ? sum(weights) : Graph::scalar(rows.classes(), rows.type());
-    const Tensor all = of_all * total - sum(weights.defined() ? logits * weights : logits, along);
-    losses = losses * (1 - smoothing) + all * share;
-  }
-  return rows.result(losses, factors);
-} catch (const Error& e) {
-  throw_in_function(e, "cross_entropy");
+void add_losses_functions(FunctionRows& rows) {
+  rows.add(kCrossEntropy, kNllLoss, kBinaryCrossEntropyWithLogits, kKlDiv, kMseLoss, kL1Loss, kHuberLoss,
+           kSmoothL1Loss);
 }
 
-Tensor nll_loss(const Operand& x, const Operand& labels, const NllOptions& options) try {
-  const Labels rows("nll_loss", x, labels, options);
-  rows.check_labels();
-  const Tensor factors = rows.factors();
-  return rows.result(-factors * rows.chosen(cast(x, rows.type())), factors);
-} catch (const Error& e) {
-  throw_in_function(e, "nll_loss");
+// ---- The functions
+
+Tensor cross_entropy(const Operand& x, const Operand& labels, const CrossEntropyOptions& options) {
+  return kCrossEntropy(x, labels, options.weights,
+                       {{options.ignored, options.reduction, options.axis}, options.label_smoothing});
+}
+Tensor nll_loss(const Operand& x, const Operand& labels, const NllOptions& options) {
+  return kNllLoss(x, labels, options.weights, {options.ignored, options.reduction, options.axis});
 }
 
 Tensor binary_cross_entropy_with_logits(const Operand& x, const Operand& target,
                                         const BinaryCrossEntropyOptions& options) {
-  constexpr std::string_view kName = "binary_cross_entropy_with_logits";
-  return elementwise_loss(kName, x, target, options.reduction, [&](const Tensor& a, const Tensor& b) {
-    const auto weight = [&](const Tensor& w, std::string_view operand) {
-      require_floats(w, kName, operand);
-      if (!broadcasts_to(w.shape(), a.shape())) {
-        throw ShapeError("{}: {} are {}, which do not broadcast to x {}", kName, operand, to_string(w.type()),
-                         to_string(x.type()));
-      }
-      return cast(w, a.dtype());
-    };
-    if (b.shape() != a.shape()) {
-      throw ShapeError("{}: the target is {}, expected the shape of x {}", kName, to_string(target.type()),
-                       to_string(x.type()));
-    }
-    // (Each as its own logarithm: nothing cancels, nor in the derivative.)
-    Tensor positive = b * softplus(-a);
-    if (options.positive_weights.defined()) positive = positive * weight(options.positive_weights, "positive_weights");
-    const Tensor losses = (1 - b) * softplus(a) + positive;
-    return options.weights.defined() ? losses * weight(options.weights, "weights") : losses;
-  });
+  return kBinaryCrossEntropyWithLogits(x, target, options.weights, options.positive_weights, {options.reduction});
 }
-
 Tensor kl_div(const Operand& x, const Operand& target, LossReduction reduction, bool log_target) {
-  return elementwise_loss("kl_div", x, target, reduction, [&](const Tensor& a, const Tensor& b) {
-    if (log_target) return exp(b) * (b - a);
-    const Tensor zero = b == 0;
-    return select(zero, Graph::scalar(0, b.dtype()), b * log(select(zero, Graph::scalar(1, b.dtype()), b))) - b * a;
-  });
+  return kKlDiv(x, target, {{reduction}, log_target});
 }
-
 Tensor mse_loss(const Operand& x, const Operand& target, LossReduction reduction) {
-  return elementwise_loss("mse_loss", x, target, reduction,
-                          [](const Tensor& a, const Tensor& b) { return square(a - b); });
+  return kMseLoss(x, target, {reduction});
 }
-
 Tensor l1_loss(const Operand& x, const Operand& target, LossReduction reduction) {
-  return elementwise_loss("l1_loss", x, target, reduction, [](const Tensor& a, const Tensor& b) { return abs(a - b); });
+  return kL1Loss(x, target, {reduction});
 }
-
 Tensor huber_loss(const Operand& x, const Operand& target, double delta, LossReduction reduction) {
-  if (!(delta > 0 && std::isfinite(delta))) {
-    throw InvalidArgument("huber_loss: delta is {}, expected a finite number greater than 0", delta);
-  }
-  return elementwise_loss("huber_loss", x, target, reduction, [&](const Tensor& a, const Tensor& b) {
-    return square_within(a - b, delta, 0.5, [&](const Tensor& d) { return (d - delta / 2) * delta; });
-  });
+  return kHuberLoss(x, target, {{reduction}, delta});
 }
-
 Tensor smooth_l1_loss(const Operand& x, const Operand& target, double beta, LossReduction reduction) {
-  if (!(beta >= 0 && std::isfinite(beta))) {
-    throw InvalidArgument("smooth_l1_loss: beta is {}, expected a finite number of 0 or more", beta);
-  }
-  if (beta == 0) return in_function("smooth_l1_loss", [&] { return l1_loss(x, target, reduction); });
-  return elementwise_loss("smooth_l1_loss", x, target, reduction, [&](const Tensor& a, const Tensor& b) {
-    return square_within(a - b, beta, 0.5 / beta, [&](const Tensor& d) { return d - beta / 2; });
-  });
+  return kSmoothL1Loss(x, target, {{reduction}, beta});
 }
 
 }  // namespace weft

@@ -6,8 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "core/error_context.h"
 #include "core/format.h"
+#include "graph/function_attributes.h"
+#include "graph/function_row.h"
 #include "graph/functions.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
@@ -21,28 +22,15 @@
 namespace weft {
 namespace {
 
-// Of rank 1.
-void require_line(const Tensor& x, std::string_view function, std::string_view operand) {
-  require_defined(x, function, operand);
-  if (x.rank() == 1) return;
-  throw ShapeError("{}: {} {}, expected rank 1", function, operand, to_string(x.type()));
-}
-
-Tensor averaged_of(const Tensor& x) { return cast(x, averaged(x.dtype())); }
+constexpr std::string_view kCommonOrF32 = "the common type; of integers and bool f32";
 
 // Elements begin, begin + 1, … of an axis, `count` of them.
 Tensor part(const Tensor& x, int axis, std::int64_t begin, std::int64_t count) {
   return slice(x, axis, begin, begin + count);
 }
 
-// The type of x as floats with such coordinates.
-DType common_type(std::string_view function, const Tensor& x, const Tensor& coordinates) {
-  return averaged(result_type_for(function, std::array<Tensor, 2>{x, coordinates}));
-}
-
 // Coordinates of the samples along an axis, with y's rank.
 Tensor along(std::string_view function, const Tensor& y, const Tensor& coordinates, int axis) {
-  require_real(coordinates, function, "coordinates are");
   Tensor at = coordinates;
   if (at.rank() == 1) {
     Shape shape = Shape::filled(y.rank(), 1);
@@ -56,42 +44,24 @@ Tensor along(std::string_view function, const Tensor& y, const Tensor& coordinat
   return at;
 }
 
+// The type of integrals and of derivatives. Coordinates are undefined where samples are at equal distances.
+DType result_type_of(std::string_view function, const Tensor& y, const Tensor& coordinates) {
+  if (!coordinates.defined()) return averaged(y.dtype());
+  return averaged(result_type_for(function, std::array<Tensor, 2>{y, coordinates}));
+}
+
 // The areas between neighbours along an axis.
-Tensor areas(std::string_view function, const Tensor& y, const Tensor* coordinates, double distance, int axis) {
-  require_defined(y, function);
+Tensor areas(std::string_view function, const Tensor& y, const Tensor& coordinates, double distance, int axis) {
   const int a = normalize_axis(axis, y.rank(), function);
-  const DType type =
-      coordinates && coordinates->defined() ? common_type(function, y, *coordinates) : averaged(y.dtype());
+  const DType type = result_type_of(function, y, coordinates);
   const Tensor v = accumulated(cast(y, type));
   const std::int64_t n = std::max<std::int64_t>(v.shape()[a] - 1, 0), first = std::min<std::int64_t>(v.shape()[a], 1);
   // (Halves, whose sum is in range.)
   const Tensor means = part(v, a, first, n) * 0.5 + part(v, a, 0, n) * 0.5;
-  if (!coordinates) return means * Graph::scalar(distance, v.dtype());
-  const Tensor at = accumulated(cast(along(function, y, *coordinates, a), type));
+  if (!coordinates.defined()) return means * Graph::scalar(distance, v.dtype());
+  const Tensor at = accumulated(cast(along(function, y, coordinates, a), type));
   const Tensor from = part(at, a, 0, n), to = part(at, a, first, n), k = difference_factor(to, from);
   return means * (to * k - from * k) * (3 - 2 * k);  // 1 / k
-}
-
-Tensor integral(const Tensor& y, const Tensor* coordinates, double distance, int axis) try {
-  const Tensor each = areas("trapezoid", y, coordinates, distance, axis);
-  const DType type = coordinates ? common_type("trapezoid", y, *coordinates) : averaged(y.dtype());
-  return cast(sum(each, axis), type);
-} catch (const Error& e) {
-  throw_in_function(e, "trapezoid");
-}
-
-Tensor running_integral(const Tensor& y, const Tensor* coordinates, double distance, int axis,
-                        std::optional<double> initial) try {
-  const Tensor each = areas("cumulative_trapezoid", y, coordinates, distance, axis);
-  const DType type = coordinates ? common_type("cumulative_trapezoid", y, *coordinates) : averaged(y.dtype());
-  Tensor result = cast(cumsum(each, axis), type);
-  if (!initial || y.size() == 0) return result;
-  const int a = normalize_axis(axis, y.rank(), "cumulative_trapezoid");
-  Shape first = y.shape();
-  first[a] = 1;
-  return concat({broadcast_to(Graph::scalar(*initial, type), first), result}, a);
-} catch (const Error& e) {
-  throw_in_function(e, "cumulative_trapezoid");
 }
 
 // By differences of neighbours, with these distances from one sample to the next.
@@ -120,121 +90,200 @@ Tensor differences(const Tensor& f, int axis, const Tensor& distances, EdgeOrder
   return concat(parts, axis);
 }
 
-Tensor gradient_along(const Tensor& f, int axis, const Tensor* coordinates, double distance, EdgeOrder edges) try {
-  require_defined(f, "gradient");
+Tensor gradient_along(const Tensor& f, int axis, const Tensor& coordinates, double distance, EdgeOrder edges) {
   const int a = normalize_axis(axis, f.rank(), "gradient");
   const std::int64_t least = edges == EdgeOrder::first ? 2 : 3;
   if (f.shape()[a] < least) {
     throw ShapeError("gradient: axis {} of {} has less than {} samples", axis, to_string(f.type()), least);
   }
-  if (!coordinates) {
-    const Tensor v = accumulated(averaged_of(f));
-    return cast(differences(v, a, Graph::scalar(distance, v.dtype()), edges), averaged(f.dtype()));
-  }
-  require_line(*coordinates, "gradient", "coordinates are");
-  const DType type = common_type("gradient", f, *coordinates);
+  const DType type = result_type_of("gradient", f, coordinates);
   const Tensor v = accumulated(cast(f, type));
-  return cast(differences(v, a, diff(cast(along("gradient", f, *coordinates, a), v.dtype()), a), edges), type);
-} catch (const Error& e) {
-  throw_in_function(e, "gradient");
+  if (!coordinates.defined()) return cast(differences(v, a, Graph::scalar(distance, v.dtype()), edges), type);
+  return cast(differences(v, a, diff(cast(along("gradient", f, coordinates, a), v.dtype()), a), edges), type);
 }
 
-}  // namespace
+// ---- Interpolation, integrals and differences
 
-Tensor interp(const Operand& x, const Operand& points, const Operand& values, const InterpOptions& options) try {
-  require_defined(x, "interp", "x");
-  require_line(points, "interp", "points are");
-  require_line(values, "interp", "values are");
-  std::int64_t n = points.size();
-  if (n == 0 || values.size() != n) {
-    throw ShapeError("interp: points are {} and values {}, expected as many, one at least", to_string(points.type()),
-                     to_string(values.type()));
+struct InterpAttributes {
+  std::optional<double> left = {}, right = {}, period = {};
+  void fields(AttributeVisitor& v) {
+    v("left", left, {}, "the result below the first point; without it the first value");
+    v("right", right, {}, "the result above the last point; without it the last value");
+    v("period", period, {}, "after how much the line repeats: points are in any order then, without left and right");
   }
-  const DType type = averaged(result_type_for("interp", std::array<Tensor, 3>{x, points, values}));
-  if (type == DType::c64) throw TypeError("interp: operands are c64, expected real numbers");
-  Tensor v = accumulated(cast(x, type)), at = accumulated(cast(points, type)), f = accumulated(cast(values, type));
-  if (options.period) {
-    // One period of points in order, and the nearest ones of those before and after it.
-    const double p = std::abs(*options.period);
-    if (!(p > 0 && p < std::numeric_limits<double>::infinity())) {
-      throw InvalidArgument("interp: the period is {}, expected a finite number that is not 0", *options.period);
-    }
-    const Tensor period = Graph::scalar(p, v.dtype());
-    v = remainder(v, period);
-    at = remainder(at, period);
-    const Tensor order = argsort(at, 0);
-    at = gather(at, order);
-    f = gather(f, order);
-    at = concat({part(at, 0, n - 1, 1) - period, at, part(at, 0, 0, 1) + period}, 0);
-    f = concat({part(f, 0, n - 1, 1), f, part(f, 0, 0, 1)}, 0);
-    n += 2;
+};
+constexpr Function kInterp = {
+    {.name = "interp",
+     .operands = {{"x", types::real},
+                  {.name = "points", .types = types::real, .min_rank = 1, .max_rank = 1, .shape = "[n]"},
+                  {.name = "values", .types = types::real, .min_rank = 1, .max_rank = 1, .shape = "[n]"}},
+     .results = {{"y", "x's shape", kCommonOrF32}},
+     .formula = "y = values[i] + (x - points[i]) · (values[i + 1] - values[i]) / (points[i + 1] - points[i])",
+     .summary = "the line through points, which ascend, at x"},
+    [](const Tensor& x, const Tensor& points, const Tensor& values, const InterpAttributes& a) {
+      std::int64_t n = points.size();
+      if (n == 0 || values.size() != n) {
+        throw ShapeError("interp: points are {} and values {}, expected as many, one at least",
+                         to_string(points.type()), to_string(values.type()));
+      }
+      const DType type = averaged(result_type_for("interp", std::array<Tensor, 3>{x, points, values}));
+      Tensor v = accumulated(cast(x, type)), at = accumulated(cast(points, type)), f = accumulated(cast(values, type));
+      if (a.period) {
+        // One period of points in order, and the nearest ones of those before and after it.
+        const double p = std::abs(*a.period);
+        if (!(p > 0 && p < std::numeric_limits<double>::infinity())) {
+          throw InvalidArgument("interp: the period is {}, expected a finite number that is not 0", *a.period);
+        }
+        const Tensor period = Graph::scalar(p, v.dtype());
+        v = remainder(v, period);
+        at = remainder(at, period);
+        const Tensor order = argsort(at, 0);
+        at = gather(at, order);
+        f = gather(f, order);
+        at = concat({part(at, 0, n - 1, 1) - period, at, part(at, 0, 0, 1) + period}, 0);
+        f = concat({part(f, 0, n - 1, 1), f, part(f, 0, 0, 1)}, 0);
+        n += 2;
+      }
+      const auto bound = [&](const std::optional<double>& given, std::int64_t i) {
+        return given && !a.period ? Graph::scalar(*given, f.dtype()) : reshape(part(f, 0, i, 1), {});
+      };
+      // (What is not chosen below has numbers for derivatives, too.)
+      const Tensor first = reshape(part(at, 0, 0, 1), {}), last = reshape(part(at, 0, n - 1, 1), {});
+      const Tensor inside = select(v >= first, select(v <= last, v, last), first);
+      // The last point that is not above x, as far as another one follows.
+      const Tensor below = clamp(searchsorted(at, inside, Side::right) - 1, 0, std::max<std::int64_t>(n - 2, 0));
+      const Tensor next = minimum(below + 1, n - 1);
+      const Tensor from = gather(at, below), to = gather(at, next);
+      const Tensor low = gather(f, below), high = gather(f, next);
+      const Tensor apart = to > from, k = difference_factor(to, from);
+      const Tensor share = select(apart, (inside * k - from * k) / select(apart, to * k - from * k, 1), 1);
+      Tensor y = point_between(low, high, share);
+      y = select(v < first, bound(a.left, 0), select(v > last, bound(a.right, n - 1), y));
+      return cast(select(is_nan(v), v, y), type);
+    }};
+
+constexpr std::string_view kDistanceMeaning = "from one sample to the next, without coordinates";
+constexpr std::string_view kOfSamples = "y's type; of integers and bool f32; with coordinates the common type of both";
+constexpr FunctionOperand kCoordinates = {.name = "coordinates",
+                                          .types = types::real,
+                                          .arity = Arity::optional,
+                                          .shape = "[samples], or y's rank, broadcast to y's shape"};
+
+struct TrapezoidAttributes {
+  double distance = 1;
+  int axis = -1;
+  void fields(AttributeVisitor& v) {
+    v("distance", distance, 1, kDistanceMeaning);
+    v("axis", axis, -1, "the axis of the samples");
   }
-  const auto bound = [&](const std::optional<double>& given, std::int64_t i) {
-    return given && !options.period ? Graph::scalar(*given, f.dtype()) : reshape(part(f, 0, i, 1), {});
-  };
-  // (What is not chosen below has numbers for derivatives, too.)
-  const Tensor first = reshape(part(at, 0, 0, 1), {}), last = reshape(part(at, 0, n - 1, 1), {});
-  const Tensor inside = select(v >= first, select(v <= last, v, last), first);
-  // The last point that is not above x, as far as another one follows.
-  const Tensor below = clamp(searchsorted(at, inside, Side::right) - 1, 0, std::max<std::int64_t>(n - 2, 0));
-  const Tensor next = minimum(below + 1, n - 1);
-  const Tensor from = gather(at, below), to = gather(at, next);
-  const Tensor low = gather(f, below), high = gather(f, next);
-  const Tensor apart = to > from, k = difference_factor(to, from);
-  const Tensor share = select(apart, (inside * k - from * k) / select(apart, to * k - from * k, 1), 1);
-  Tensor y = point_between(low, high, share);
-  y = select(v < first, bound(options.left, 0), select(v > last, bound(options.right, n - 1), y));
-  return cast(select(is_nan(v), v, y), type);
-} catch (const Error& e) {
-  throw_in_function(e, "interp");
-}
+};
+constexpr Function kTrapezoid = {
+    {.name = "trapezoid",
+     .operands = {{"y"}, kCoordinates},
+     .results = {{"integral", "y's shape without the axis", kOfSamples}},
+     .formula = "integral = Σ_i (coordinates[i + 1] - coordinates[i]) · (y[i] + y[i + 1]) / 2",
+     .summary = "the integral along an axis by the trapezoidal rule"},
+    [](const Tensor& y, const Tensor& coordinates, const TrapezoidAttributes& a) {
+      const Tensor each = areas("trapezoid", y, coordinates, a.distance, a.axis);
+      return cast(sum(each, a.axis), result_type_of("trapezoid", y, coordinates));
+    }};
 
-Tensor trapezoid(const Operand& y, double distance, int axis) { return integral(y, nullptr, distance, axis); }
-Tensor trapezoid(const Operand& y, const Operand& coordinates, int axis) { return integral(y, &coordinates, 0, axis); }
-Tensor cumulative_trapezoid(const Operand& y, double distance, int axis, std::optional<double> initial) {
-  return running_integral(y, nullptr, distance, axis, initial);
-}
-Tensor cumulative_trapezoid(const Operand& y, const Operand& coordinates, int axis, std::optional<double> initial) {
-  return running_integral(y, &coordinates, 0, axis, initial);
-}
+struct CumulativeTrapezoidAttributes : TrapezoidAttributes {
+  std::optional<double> initial = {};
+  void fields(AttributeVisitor& v) {
+    TrapezoidAttributes::fields(v);
+    v("initial", initial, {}, "what the result begins with, which is as long as y then");
+  }
+};
+constexpr Function kCumulativeTrapezoid = {
+    {.name = "cumulative_trapezoid",
+     .operands = {{"y"}, kCoordinates},
+     .results = {{"integral", "y's shape, with one element less along the axis; with initial y's shape", kOfSamples}},
+     .formula = "integral[k] = Σ_i (coordinates[i + 1] - coordinates[i]) · (y[i] + y[i + 1]) / 2, i ≤ k",
+     .summary = "the integral up to each sample but the first, by the trapezoidal rule"},
+    [](const Tensor& y, const Tensor& coordinates, const CumulativeTrapezoidAttributes& a) {
+      const Tensor each = areas("cumulative_trapezoid", y, coordinates, a.distance, a.axis);
+      const DType type = result_type_of("cumulative_trapezoid", y, coordinates);
+      Tensor result = cast(cumsum(each, a.axis), type);
+      if (!a.initial || y.size() == 0) return result;
+      const int axis = normalize_axis(a.axis, y.rank(), "cumulative_trapezoid");
+      Shape first = y.shape();
+      first[axis] = 1;
+      return concat({broadcast_to(Graph::scalar(*a.initial, type), first), result}, axis);
+    }};
 
-Tensor gradient(const Operand& f, int axis, double distance, EdgeOrder edges) {
-  return gradient_along(f, axis, nullptr, distance, edges);
-}
-Tensor gradient(const Operand& f, int axis, const Operand& coordinates, EdgeOrder edges) {
-  return gradient_along(f, axis, &coordinates, 0, edges);
-}
-std::vector<Tensor> gradient(const Operand& f) {
-  require_defined(f, "gradient");
-  std::vector<Tensor> all;
-  for (int i = 0; i < f.rank(); ++i) all.push_back(gradient_along(f, i, nullptr, 1, EdgeOrder::first));
-  return all;
-}
+constexpr std::string_view kEdgeOrders[] = {"first", "second"};
+struct GradientAttributes {
+  int axis = 0;
+  double distance = 1;
+  EdgeOrder edges = EdgeOrder::first;
+  void fields(AttributeVisitor& v) {
+    v("axis", axis, "the axis of the samples");
+    v("distance", distance, 1, kDistanceMeaning);
+    v("edges", edges, EdgeOrder::first, kEdgeOrders,
+      "of how many samples the derivatives at both ends are: two (first), or three, exact for parabolas (second)");
+  }
+};
+constexpr Function kGradient = {
+    {.name = "gradient",
+     .operands = {{"f"},
+                  {.name = "coordinates",
+                   .types = types::real,
+                   .arity = Arity::optional,
+                   .min_rank = 1,
+                   .max_rank = 1,
+                   .shape = "[samples]"}},
+     .results = {{"y", "f's shape", "f's type; of integers and bool f32; with coordinates the common type of both"}},
+     .formula = "y[i] = (f[i + 1] - f[i - 1]) / (coordinates[i + 1] - coordinates[i - 1])",
+     .summary = "the derivative along an axis by differences of neighbours, at any distances exact for parabolas"},
+    [](const Tensor& f, const Tensor& coordinates, const GradientAttributes& a) {
+      return gradient_along(f, a.axis, coordinates, a.distance, a.edges);
+    }};
+constexpr Function kGradients = {
+    {.name = "gradients",
+     .operands = {{"f"}},
+     .results = {{"y", "f's shape", "f's type; of integers and bool f32", Arity::repeated}},
+     .formula = "y[k] = gradient(f, k)",
+     .summary = "the derivatives along all axes of samples at distance 1",
+     .form_of = "gradient"},
+    [](const Tensor& f) {
+      std::vector<Tensor> all;
+      for (int i = 0; i < f.rank(); ++i) all.push_back(gradient_along(f, i, {}, 1, EdgeOrder::first));
+      return all;
+    }};
 
-Tensor unwrap(const Operand& x, int axis, double period, std::optional<double> discontinuity) try {
-  require_defined(x, "unwrap");
-  if (!is_floating(x.dtype())) throw TypeError("unwrap: x is {}, expected a floating type", to_string(x.type()));
-  if (!(period > 0)) throw InvalidArgument("unwrap: the period is {}, expected more than 0", period);
-  const int a = normalize_axis(axis, x.rank(), "unwrap");
-  if (x.shape()[a] < 2) return x;
-  const Tensor v = accumulated(x), step = diff(v, a);
-  const Tensor half = Graph::scalar(period / 2, v.dtype()), whole = Graph::scalar(period, v.dtype());
-  const Tensor inside = remainder(step + half, whole) - half;
-  // Steps by half the period keep their direction.
-  const Tensor kept = select((inside == -half) & (step > 0), half, inside);
-  const Tensor moved = select(abs(step) < std::max(discontinuity.value_or(0), period / 2), 0, kept - step);
-  return cast(concat({part(v, a, 0, 1), part(v, a, 1, x.shape()[a] - 1) + cumsum(moved, a)}, a), x.dtype());
-} catch (const Error& e) {
-  throw_in_function(e, "unwrap");
-}
+struct UnwrapAttributes {
+  int axis = -1;
+  double period = 2 * std::numbers::pi;
+  std::optional<double> discontinuity = {};
+  void fields(AttributeVisitor& v) {
+    v("axis", axis, -1, "the axis along which it goes");
+    v("period", period, 2 * std::numbers::pi, "of what multiples are added");
+    v("discontinuity", discontinuity, {}, "the greatest difference that stays; half the period at least");
+  }
+};
+constexpr Function kUnwrap = {
+    {.name = "unwrap",
+     .operands = {{"x", types::floats}},
+     .results = {{"y", "x's shape", "x's type"}},
+     .formula = "y = x + k · period",
+     .summary = "multiples of the period added so that neighbours differ by no more than half of it"},
+    [](const Tensor& x, const UnwrapAttributes& u) -> Tensor {
+      if (!(u.period > 0)) throw InvalidArgument("unwrap: the period is {}, expected more than 0", u.period);
+      const int a = normalize_axis(u.axis, x.rank(), "unwrap");
+      if (x.shape()[a] < 2) return x;
+      const Tensor v = accumulated(x), step = diff(v, a);
+      const Tensor half = Graph::scalar(u.period / 2, v.dtype()), whole = Graph::scalar(u.period, v.dtype());
+      const Tensor inside = remainder(step + half, whole) - half;
+      // Steps by half the period keep their direction.
+      const Tensor kept = select((inside == -half) & (step > 0), half, inside);
+      const Tensor moved = select(abs(step) < std::max(u.discontinuity.value_or(0), u.period / 2), 0, kept - step);
+      return cast(concat({part(v, a, 0, 1), part(v, a, 1, x.shape()[a] - 1) + cumsum(moved, a)}, a), x.dtype());
+    }};
 
 // ---- Convolution
 
-namespace {
-
-Tensor convolved(std::string_view function, const Tensor& x, const Tensor& y, ConvolveMode mode, bool reverse) try {
-  require_line(x, function, "a is");
-  require_line(y, function, "b is");
+Tensor convolved(std::string_view function, const Tensor& x, const Tensor& y, ConvolveMode mode, bool reverse) {
   const DType type = result_type_for(function, std::array<Tensor, 2>{x, y});
   if (!is_floating(type) && !(is_integer(type) && bits(type) >= 8 && bits(type) <= 32)) {
     throw TypeError("{}: a is {} and b {}, expected floats or integers of 8 to 32 bits", function, to_string(x.type()),
@@ -265,31 +314,99 @@ Tensor convolved(std::string_view function, const Tensor& x, const Tensor& y, Co
   const Tensor window = exchanged ? flip(a) : (reverse ? b : flip(b));
   return flatten(conv(reshape(signal, {1, 1, most}), reshape(window, {1, 1, least}), {},
                       {.padding = {before}, .padding_after = {after}}));
-} catch (const Error& e) {
-  throw_in_function(e, function);
 }
 
-}  // namespace
+template <ConvolveMode kDefault>
+struct ConvolveAttributes {
+  ConvolveMode mode = kDefault;
+  void fields(AttributeVisitor& v) {
+    v("mode", mode, kDefault, kConvolveModes,
+      "which places are computed: all at which the signals overlap (full), the middle of these, as many as the longer "
+      "signal has (same), or those at which they overlap in full (valid)");
+  }
+};
+constexpr FunctionOperand kSignalA = {.name = "a", .min_rank = 1, .max_rank = 1, .shape = "[n]"};
+constexpr FunctionOperand kSignalB = {.name = "b", .min_rank = 1, .max_rank = 1, .shape = "[m]"};
+constexpr FunctionResult kConvolved = {"y", "[n + m - 1]; same: [max(n, m)]; valid: [|n - m| + 1]",
+                                       "the common type; of integers i32"};
 
-Tensor convolve(const Operand& a, const Operand& b, ConvolveMode mode) {
-  return convolved("convolve", a, b, mode, false);
-}
-Tensor correlate(const Operand& a, const Operand& b, ConvolveMode mode) {
-  return convolved("correlate", a, b, mode, true);
-}
+constexpr Function kConvolve = {
+    {.name = "convolve",
+     .operands = {kSignalA, kSignalB},
+     .results = {kConvolved},
+     .formula = "y[i] = Σ_j a[j] · b[i - j]",
+     .summary = "the convolution of two signals"},
+    [](const Tensor& a, const Tensor& b, const ConvolveAttributes<ConvolveMode::full>& attributes) {
+      return convolved("convolve", a, b, attributes.mode, false);
+    }};
+constexpr Function kCorrelate = {
+    {.name = "correlate",
+     .operands = {kSignalA, kSignalB},
+     .results = {kConvolved},
+     .formula = "y[i] = Σ_j a[i + j] · b[j]",
+     .summary = "the correlation of two signals"},
+    [](const Tensor& a, const Tensor& b, const ConvolveAttributes<ConvolveMode::valid>& attributes) {
+      return convolved("correlate", a, b, attributes.mode, true);
+    }};
 
 // ---- Polynomials
 
-Tensor polyval(const Operand& coefficients, const Operand& x) try {
-  require_line(coefficients, "polyval", "coefficients are");
-  require_defined(x, "polyval", "x");
-  const DType type = result_type_for("polyval", std::array<Tensor, 2>{coefficients, x});
-  const Tensor v = accumulated(cast(x, averaged(type))), c = cast(coefficients, v.dtype());
-  Tensor y = zeros_like(v);
-  for (std::int64_t i = 0; i < c.size(); ++i) y = y * v + reshape(part(c, 0, i, 1), {});
-  return cast(y, averaged(type));
-} catch (const Error& e) {
-  throw_in_function(e, "polyval");
+constexpr Function kPolyval = {
+    {.name = "polyval",
+     .operands = {{.name = "coefficients", .min_rank = 1, .max_rank = 1, .shape = "[n]"}, {"x"}},
+     .results = {{"y", "x's shape", kCommonOrF32}},
+     .formula = "y = coefficients[0] · x^(n - 1) + … + coefficients[n - 1]",
+     .summary = "the polynomial at x, by Horner's rule"},
+    [](const Tensor& coefficients, const Tensor& x) {
+      const DType type = result_type_for("polyval", std::array<Tensor, 2>{coefficients, x});
+      const Tensor v = accumulated(cast(x, averaged(type))), c = cast(coefficients, v.dtype());
+      Tensor y = zeros_like(v);
+      for (std::int64_t i = 0; i < c.size(); ++i) y = y * v + reshape(part(c, 0, i, 1), {});
+      return cast(y, averaged(type));
+    }};
+
+}  // namespace
+
+void add_numeric_functions(FunctionRows& rows) {
+  rows.add(kInterp, kTrapezoid, kCumulativeTrapezoid, kGradient, kGradients, kUnwrap);
+  rows.add(kConvolve, kCorrelate, kPolyval);
 }
+
+// ---- The functions
+
+Tensor interp(const Operand& x, const Operand& points, const Operand& values, const InterpOptions& options) {
+  return kInterp(x, points, values, {options.left, options.right, options.period});
+}
+
+Tensor trapezoid(const Operand& y, double distance, int axis) { return kTrapezoid(y, {}, {distance, axis}); }
+Tensor trapezoid(const Operand& y, const Operand& coordinates, int axis) {
+  require_defined(coordinates, "trapezoid", "coordinates");
+  return kTrapezoid(y, coordinates, {.axis = axis});
+}
+Tensor cumulative_trapezoid(const Operand& y, double distance, int axis, std::optional<double> initial) {
+  return kCumulativeTrapezoid(y, {}, {{distance, axis}, initial});
+}
+Tensor cumulative_trapezoid(const Operand& y, const Operand& coordinates, int axis, std::optional<double> initial) {
+  require_defined(coordinates, "cumulative_trapezoid", "coordinates");
+  return kCumulativeTrapezoid(y, coordinates, {{.axis = axis}, initial});
+}
+
+Tensor gradient(const Operand& f, int axis, double distance, EdgeOrder edges) {
+  return kGradient(f, {}, {axis, distance, edges});
+}
+Tensor gradient(const Operand& f, int axis, const Operand& coordinates, EdgeOrder edges) {
+  require_defined(coordinates, "gradient", "coordinates");
+  return kGradient(f, coordinates, {.axis = axis, .edges = edges});
+}
+std::vector<Tensor> gradient(const Operand& f) { return kGradients(f); }
+
+Tensor unwrap(const Operand& x, int axis, double period, std::optional<double> discontinuity) {
+  return kUnwrap(x, {axis, period, discontinuity});
+}
+
+Tensor convolve(const Operand& a, const Operand& b, ConvolveMode mode) { return kConvolve(a, b, {mode}); }
+Tensor correlate(const Operand& a, const Operand& b, ConvolveMode mode) { return kCorrelate(a, b, {mode}); }
+
+Tensor polyval(const Operand& coefficients, const Operand& x) { return kPolyval(coefficients, x); }
 
 }  // namespace weft

@@ -7,9 +7,10 @@
 #include <numbers>
 
 #include "core/checked.h"
-#include "core/error_context.h"
 #include "core/format.h"
 #include "core/host_memory.h"
+#include "graph/function_attributes.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "kernels/fft/plan.h"
 #include "weft/array.h"
@@ -19,10 +20,6 @@
 namespace weft {
 namespace {
 
-void require(const Tensor& x, std::string_view function) {
-  if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", function);
-}
-
 void require_single(std::string_view function, const Tensor& x) {
   if (x.dtype() != DType::f64) return;
   throw TypeError("{}: x is {}, whose transform has no complex type; cast it to f32", function, to_string(x.type()));
@@ -30,15 +27,33 @@ void require_single(std::string_view function, const Tensor& x) {
 
 // ---- Windows
 
+constexpr std::string_view kSizeMeaning = "how many elements there are";
+constexpr std::string_view kPeriodicMeaning =
+    "N = n, as transforms take windows; else N = n - 1, and the last element is the first one, as filters take them";
+constexpr std::string_view kTypeMeaning = "the type of the result";
+
+struct WindowAttributes {
+  std::int64_t n = 0;
+  bool periodic = true;
+  DType dtype = DType::f32;
+  void fields(AttributeVisitor& v) {
+    v("n", n, kSizeMeaning);
+    v("periodic", periodic, true, kPeriodicMeaning);
+    v("dtype", dtype, DType::f32, kTypeMeaning);
+  }
+};
+
 // `element` gives element k for N.
 template <class F>
-Tensor window_of(std::string_view function, std::int64_t n, bool periodic, DType dtype, const F& element) {
+Tensor window_of(std::string_view function, const WindowAttributes& a, const F& element) {
+  const std::int64_t n = a.n;
+  const DType dtype = a.dtype;
   if (n < 0) throw InvalidArgument("{}: n is {}; expected at least 0", function, n);
   if (!is_floating(dtype)) throw TypeError("{}: dtype is {}; expected a floating type", function, name(dtype));
   const auto size = static_cast<std::size_t>(bits(dtype)) / 8;
   std::vector<std::byte> bytes = host_bytes(function, {dtype, {n}});
   for (std::int64_t k = 0; k < n; ++k) {
-    const double value = n == 1 ? 1 : element(static_cast<double>(k), static_cast<double>(periodic ? n : n - 1));
+    const double value = n == 1 ? 1 : element(static_cast<double>(k), static_cast<double>(a.periodic ? n : n - 1));
     const std::uint64_t element_bits = Number(value).bits(dtype);
     std::memcpy(&bytes[static_cast<std::size_t>(k) * size], &element_bits, size);
   }
@@ -46,9 +61,8 @@ Tensor window_of(std::string_view function, std::int64_t n, bool periodic, DType
 }
 
 // Σ (-1)^i coefficients[i] cos(2πik / N).
-Tensor cosine_window(std::string_view function, std::int64_t n, bool periodic, DType dtype,
-                     std::initializer_list<double> coefficients) {
-  return window_of(function, n, periodic, dtype, [&](double k, double length) {
+Tensor cosine_window(std::string_view function, const WindowAttributes& a, std::initializer_list<double> coefficients) {
+  return window_of(function, a, [&](double k, double length) {
     double sum = 0, turns = 0, sign = 1;
     for (const double c : coefficients) {
       sum += sign * c * std::cos(2 * std::numbers::pi * turns * k / length);
@@ -76,7 +90,13 @@ double scaled_bessel_i0(double x) {
 
 // ---- Short-time Fourier transforms
 
-// What the options of stft() and istft() say of frames.
+struct FrameAttributes {
+  std::int64_t n_fft = 0, hop_length = 0, window_length = 0;
+  bool center = true, normalized = false;
+  std::optional<int> onesided = {};
+};
+
+// What the attributes of stft() and istft() say of frames.
 struct Frames {
   std::int64_t size, hop;
   Tensor given;                 // the window; undefined: ones
@@ -85,18 +105,18 @@ struct Frames {
   FftNorm norm;
 };
 
-Frames frames_of(std::string_view function, std::int64_t n_fft, const StftOptions& o) {
+Frames frames_of(std::string_view function, const FrameAttributes& a, Tensor window) {
+  const std::int64_t n_fft = a.n_fft;
   if (n_fft < 1) throw InvalidArgument("{}: n_fft is {}; expected at least 1", function, n_fft);
-  const std::int64_t hop = o.hop_length == 0 ? std::max<std::int64_t>(n_fft / 4, 1) : o.hop_length;
+  const std::int64_t hop = a.hop_length == 0 ? std::max<std::int64_t>(n_fft / 4, 1) : a.hop_length;
   if (hop < 1) throw InvalidArgument("{}: hop_length is {}; expected at least 1", function, hop);
-  Tensor window = o.window;
   if (window.defined() && !is_floating(window.dtype())) {
     throw TypeError("{}: the window is {}; expected a floating type", function, to_string(window.type()));
   }
   if (window.defined() && window.rank() != 1) {
     throw ShapeError("{}: the window is {}; expected rank 1", function, to_string(window.type()));
   }
-  const std::int64_t length = o.window_length != 0 ? o.window_length : window.defined() ? window.size() : n_fft;
+  const std::int64_t length = a.window_length != 0 ? a.window_length : window.defined() ? window.size() : n_fft;
   if (length < 1 || length > n_fft) {
     throw InvalidArgument("{}: the window's length is {}; expected 1 to n_fft, which is {}", function, length, n_fft);
   }
@@ -105,13 +125,14 @@ Frames frames_of(std::string_view function, std::int64_t n_fft, const StftOption
                      length);
   }
   const std::int64_t before = (n_fft - length) / 2;
+  const Tensor given = window;
   if (!window.defined() && length < n_fft) window = broadcast_to(Graph::scalar(1, DType::f32), {length});
   if (window.defined()) {
     window = cast(window, DType::f32);
     if (length < n_fft) window = pad(window, std::array{before}, std::array{n_fft - length - before});
     window = reshape(window, {n_fft, 1});
   }
-  return {n_fft, hop, o.window, length, before, window, o.normalized ? FftNorm::ortho : FftNorm::backward};
+  return {n_fft, hop, given, length, before, window, a.normalized ? FftNorm::ortho : FftNorm::backward};
 }
 
 // The sizes of all axes but the last `count`, and others behind them.
@@ -199,195 +220,394 @@ Tensor dct3(const Tensor& x, int axis) {
   return slice(reshape(stack({even, odd}, axis + 1), joined), axis, 0, n);
 }
 
-Tensor cosine_transform(std::string_view function, const Tensor& x, int type, std::optional<std::int64_t> length,
-                        int axis, FftNorm norm, bool inverse) {
-  return in_function(function, [&] {
-    require(x, function);
-    if (type != 2 && type != 3) throw InvalidArgument("{}: the type is {}; expected 2 or 3", function, type);
-    if (x.dtype() == DType::c64 || x.dtype() == DType::f64) {
-      throw TypeError("{}: x is {}; expected real numbers of at most 32 bits", function, to_string(x.type()));
-    }
-    axis = normalize_axis(axis, x.rank(), function);
-    const std::int64_t size = x.shape()[axis], n = length.value_or(size);
-    if (n < 1) {
-      throw InvalidArgument("{}: the length is {}; expected at least 1, for x {} along axis {}", function, n,
-                            to_string(x.type()), axis);
-    }
-    std::vector<std::int64_t> before(static_cast<std::size_t>(x.rank()), 0), after = before;
-    after[static_cast<std::size_t>(axis)] = n - size;
-    Tensor y = cast(n == size ? x : pad(x, before, after), DType::f32);
-    const bool second = (type == 2) != inverse;
-    const double whole = 2 * static_cast<double>(n);
-    double scale = norm == FftNorm::ortho                   ? 1 / std::sqrt(whole)
-                   : (norm == FftNorm::backward) == inverse ? 1 / whole
+struct CosineAttributes {
+  int type = 2;
+  std::optional<std::int64_t> n = {};
+  int axis = -1;
+  FftNorm norm = FftNorm::backward;
+  void fields(AttributeVisitor& v) {
+    v("type", type, 2, "the type of the transform: 2 or 3");
+    v("n", n, {}, "the length of the signal, to which x is cut or filled up with zeros; without it x's own");
+    v("axis", axis, -1, "the axis along which it transforms");
+    v("norm", norm, FftNorm::backward, kFftNorms,
+      "which direction is multiplied: the inverse one by 1 / 2n (backward), both by 1 / sqrt(2n), and so that the "
+      "transform is orthogonal (ortho), or the forward one by 1 / 2n (forward)");
+  }
+};
+
+Tensor cosine_transform(std::string_view function, const Tensor& x, const CosineAttributes& a, bool inverse) {
+  if (a.type != 2 && a.type != 3) throw InvalidArgument("{}: the type is {}; expected 2 or 3", function, a.type);
+  if (x.dtype() == DType::c64 || x.dtype() == DType::f64) {
+    throw TypeError("{}: x is {}; expected real numbers of at most 32 bits", function, to_string(x.type()));
+  }
+  const int axis = normalize_axis(a.axis, x.rank(), function);
+  const std::int64_t size = x.shape()[axis], n = a.n.value_or(size);
+  if (n < 1) {
+    throw InvalidArgument("{}: the length is {}; expected at least 1, for x {} along axis {}", function, n,
+                          to_string(x.type()), axis);
+  }
+  std::vector<std::int64_t> before(static_cast<std::size_t>(x.rank()), 0), after = before;
+  after[static_cast<std::size_t>(axis)] = n - size;
+  Tensor y = cast(n == size ? x : pad(x, before, after), DType::f32);
+  const bool second = (a.type == 2) != inverse;
+  const double whole = 2 * static_cast<double>(n);
+  double scale = a.norm == FftNorm::ortho                   ? 1 / std::sqrt(whole)
+                 : (a.norm == FftNorm::backward) == inverse ? 1 / whole
                                                             : 1;
-    // The first row of the matrix, or column of its transpose, is longer than the others, or shorter.
-    const auto scaled = [&](const Tensor& t, double first) {
-      if (norm != FftNorm::ortho) return scale == 1 ? t : t * scale;
-      return t *
-             select(equal(counted(n, axis, x.rank()), 0), static_cast<float>(first * scale), static_cast<float>(scale));
-    };
-    y = second ? scaled(dct2(y, axis), std::numbers::sqrt2 / 2) : dct3(scaled(y, std::numbers::sqrt2), axis);
-    return is_floating(x.dtype()) ? cast(y, x.dtype()) : y;
-  });
+  // The first row of the matrix, or column of its transpose, is longer than the others, or shorter.
+  const auto scaled = [&](const Tensor& t, double first) {
+    if (a.norm != FftNorm::ortho) return scale == 1 ? t : t * scale;
+    return t *
+           select(equal(counted(n, axis, x.rank()), 0), static_cast<float>(first * scale), static_cast<float>(scale));
+  };
+  y = second ? scaled(dct2(y, axis), std::numbers::sqrt2 / 2) : dct3(scaled(y, std::numbers::sqrt2), axis);
+  return is_floating(x.dtype()) ? cast(y, x.dtype()) : y;
+}
+
+// ---- Windows
+
+struct KaiserAttributes : WindowAttributes {
+  double beta = 12;
+  void fields(AttributeVisitor& v) {
+    v("n", n, kSizeMeaning);
+    v("beta", beta, 12, "how narrow the window is");
+    v("periodic", periodic, true, kPeriodicMeaning);
+    v("dtype", dtype, DType::f32, kTypeMeaning);
+  }
+};
+struct GaussianAttributes : WindowAttributes {
+  double deviation = 1;
+  void fields(AttributeVisitor& v) {
+    v("n", n, kSizeMeaning);
+    v("deviation", deviation, "the standard deviation, in elements; greater than 0");
+    v("periodic", periodic, true, kPeriodicMeaning);
+    v("dtype", dtype, DType::f32, kTypeMeaning);
+  }
+};
+struct TukeyAttributes : WindowAttributes {
+  double alpha = 0.5;
+  void fields(AttributeVisitor& v) {
+    v("n", n, kSizeMeaning);
+    v("alpha", alpha, 0.5, "from 0, a rectangle, to 1, a Hann window: the part that falls, half at each end");
+    v("periodic", periodic, true, kPeriodicMeaning);
+    v("dtype", dtype, DType::f32, kTypeMeaning);
+  }
+};
+
+constexpr std::string_view kWindowSummary = "a window; N = n, or n - 1 if not periodic";
+constexpr FunctionResult kWindow = {"y", "[n]", "dtype"};
+
+constexpr Function kHannWindow = {
+    {.name = "hann_window",
+     .results = {kWindow},
+     .formula = "y[k] = (1 - cos(2πk / N)) / 2",
+     .summary = kWindowSummary},
+    [](const WindowAttributes& a) {
+      return cosine_window("hann_window", a, {0.5, 0.5});
+    }};
+constexpr Function kHammingWindow = {
+    {.name = "hamming_window",
+     .results = {kWindow},
+     .formula = "y[k] = 0.54 - 0.46 cos(2πk / N)",
+     .summary = kWindowSummary},
+    [](const WindowAttributes& a) {
+      return cosine_window("hamming_window", a, {0.54, 0.46});
+    }};
+constexpr Function kBlackmanWindow = {
+    {.name = "blackman_window",
+     .results = {kWindow},
+     .formula = "y[k] = 0.42 - 0.5 cos(2πk / N) + 0.08 cos(4πk / N)",
+     .summary = kWindowSummary},
+    [](const WindowAttributes& a) {
+      return cosine_window("blackman_window", a, {0.42, 0.5, 0.08});
+    }};
+constexpr Function kBlackmanHarrisWindow = {
+    {.name = "blackman_harris_window",
+     .results = {kWindow},
+     .formula = "y[k] = 0.35875 - 0.48829 cos(2πk / N) + 0.14128 cos(4πk / N) - 0.01168 cos(6πk / N)",
+     .summary = kWindowSummary},
+    [](const WindowAttributes& a) {
+      return cosine_window("blackman_harris_window", a, {0.35875, 0.48829, 0.14128, 0.01168});
+    }};
+constexpr Function kBartlettWindow = {
+    {.name = "bartlett_window",
+     .results = {kWindow},
+     .formula = "y[k] = 1 - |2k / N - 1|",
+     .summary = kWindowSummary},
+    [](const WindowAttributes& a) {
+      return window_of("bartlett_window", a,
+                       [](double k, double length) { return 1 - std::abs(2 * k / length - 1); });
+    }};
+constexpr Function kKaiserWindow = {
+    {.name = "kaiser_window",
+     .results = {kWindow},
+     .formula = "y[k] = I0(beta · sqrt(1 - (2k / N - 1)²)) / I0(beta)",
+     .summary = kWindowSummary},
+    [](const KaiserAttributes& a) {
+      require_finite("kaiser_window", "beta", a.beta);
+      const double largest = std::abs(a.beta), whole = scaled_bessel_i0(largest);
+      return window_of("kaiser_window", a, [&](double k, double length) {
+        const double x = 2 * k / length - 1, root = std::sqrt(std::max(0.0, (1 - x) * (1 + x)));
+        // root - 1 without cancellation.
+        return scaled_bessel_i0(largest * root) / whole * std::exp(-largest * x * x / (1 + root));
+      });
+    }};
+constexpr Function kGaussianWindow = {
+    {.name = "gaussian_window",
+     .results = {kWindow},
+     .formula = "y[k] = exp(-((k - N / 2) / deviation)² / 2)",
+     .summary = kWindowSummary},
+    [](const GaussianAttributes& a) {
+      require_finite("gaussian_window", "deviation", a.deviation, a.deviation > 0);
+      return window_of("gaussian_window", a, [&](double k, double length) {
+        const double x = (k - length / 2) / a.deviation;
+        return std::exp(-x * x / 2);
+      });
+    }};
+constexpr Function kTukeyWindow = {
+    {.name = "tukey_window",
+     .results = {kWindow},
+     .formula = "y[k] = (1 - cos(π min(1, u / alpha))) / 2, u = 1 - |2k / N - 1|",
+     .summary = kWindowSummary},
+    [](const TukeyAttributes& a) {
+      require_finite("tukey_window", "alpha", a.alpha, a.alpha >= 0 && a.alpha <= 1);
+      return window_of("tukey_window", a, [&](double k, double length) {
+        const double x = std::min(k, length - k) / length * 2;  // from 0 at the ends to 1 in the middle
+        return x >= a.alpha ? 1 : (1 - std::cos(std::numbers::pi * x / a.alpha)) / 2;
+      });
+    }};
+
+// ---- Short-time Fourier transforms
+
+constexpr std::string_view kHopMeaning = "elements from one frame to the next; 0: a quarter of n_fft";
+constexpr std::string_view kWindowLengthMeaning = "at most n_fft; 0: as many elements as the window has, or n_fft";
+constexpr std::string_view kNormalizedMeaning = "multiply by 1 / sqrt(n_fft)";
+constexpr FunctionOperand kWindowOperand = {.name = "window", .arity = Arity::optional, .shape = "[window_length]"};
+
+struct StftAttributes : FrameAttributes {
+  PadMode padding = PadMode::reflect;
+  void fields(AttributeVisitor& v) {
+    v("n_fft", n_fft, "the elements of a frame");
+    v("hop_length", hop_length, 0, kHopMeaning);
+    v("window_length", window_length, 0, kWindowLengthMeaning);
+    v("center", center, true, "frame t is around x[t · hop_length], and x is padded by n_fft / 2 at both ends");
+    v("padding", padding, PadMode::reflect, kernels::kPadModes, "how, as the mode of pad");
+    v("normalized", normalized, false, kNormalizedMeaning);
+    v("onesided", onesided, {},
+      "1: of the frequencies only the first n_fft / 2 + 1; 0: all; without it 1 for real numbers, 0 for complex ones");
+  }
+};
+constexpr Function kStft = {
+    {.name = "stft",
+     .operands = {{.name = "x", .shape = "[…, n]"}, kWindowOperand},
+     .results = {{"y", "[…, frequencies, frames]", "c64"}},
+     .formula = "y[…, k, t] = Σ window[j] · x[t · hop_length + j] · exp(-2πi jk / n_fft)",
+     .summary = "the transforms of overlapping frames of a signal"},
+    [](const Tensor& x, const Tensor& window, const StftAttributes& a) {
+      require_single("stft", x);
+      if (x.rank() == 0) throw ShapeError("stft: x is {}; expected an axis of time", to_string(x.type()));
+      const Frames f = frames_of("stft", a, window);
+      const bool onesided = a.onesided ? *a.onesided != 0 : x.dtype() != DType::c64;
+      if (onesided && x.dtype() == DType::c64) {
+        throw InvalidArgument("stft: x is {}, of which the transform has no second half that could be left out",
+                              to_string(x.type()));
+      }
+      const std::int64_t n = x.shape()[-1], half = a.center ? a.n_fft / 2 : 0;
+      if (a.padding == PadMode::reflect && half > 0 && half >= n) {
+        throw ShapeError("stft: x is {}; expected more elements along its last axis than the {} that are reflected",
+                         to_string(x.type()), half);
+      }
+      Tensor signal = reshape(x, {batch_of(x.shape(), 1), 1, n});
+      if (half > 0)
+        signal = pad(signal, std::array{std::int64_t{0}, std::int64_t{0}, half},
+                     std::array{std::int64_t{0}, std::int64_t{0}, half}, a.padding);
+      if (signal.shape()[2] < a.n_fft) {
+        throw ShapeError("stft: x is {}; expected at least n_fft elements along its last axis, which is {}",
+                         to_string(x.type()), a.n_fft);
+      }
+      // Past the signal's length, at which there is one frame, all are alike.
+      Tensor frames = unfold(signal, {a.n_fft}, {.strides = {std::min(f.hop, signal.shape()[2])}});
+      if (f.window.defined()) frames = frames * f.window;
+      const Tensor y = onesided ? rfft(frames, {}, 1, f.norm) : fft(frames, {}, 1, f.norm);
+      return reshape(y, with_last(x.shape(), 1, {y.shape()[1], y.shape()[2]}));
+    }};
+
+struct IstftAttributes : FrameAttributes {
+  std::optional<std::int64_t> length = {};
+  bool complex = false;
+  void fields(AttributeVisitor& v) {
+    v("n_fft", n_fft, "the elements of a frame");
+    v("hop_length", hop_length, 0, kHopMeaning);
+    v("window_length", window_length, 0, kWindowLengthMeaning);
+    v("center", center, true, "frame t is around y[t · hop_length]");
+    v("normalized", normalized, false, kNormalizedMeaning);
+    v("onesided", onesided, {}, "1: x has the first n_fft / 2 + 1 frequencies; 0: all; without it what x has");
+    v("length", length, {}, "the signal's; without it what the frames cover");
+    v("complex", complex, false, "the signal is complex");
+  }
+};
+constexpr Function kIstft = {
+    {.name = "istft",
+     .operands = {{.name = "x", .shape = "[…, frequencies, frames]"}, kWindowOperand},
+     .results = {{"y", "[…, length]", "f32; c64 if complex"}},
+     .formula = "y = Σ window · ifft(x[…, t]) at t · hop_length / Σ window²",
+     .summary = "the signal whose stft comes nearest to x"},
+    [](const Tensor& x, const Tensor& window, const IstftAttributes& a) {
+      require_single("istft", x);
+      if (x.rank() < 2 || x.shape()[-1] == 0) {
+        throw ShapeError("istft: x is {}; expected [..., frequencies, frames], and a frame", to_string(x.type()));
+      }
+      const Frames f = frames_of("istft", a, window);
+      const std::int64_t n_fft = a.n_fft;
+      const std::int64_t bins = x.shape()[-2], frames = x.shape()[-1];
+      const bool onesided = a.onesided ? *a.onesided != 0 : bins != n_fft;
+      if (bins != (onesided ? n_fft / 2 + 1 : n_fft)) {
+        throw ShapeError("istft: x is {}; expected {} frequencies of {}onesided transforms of {} elements",
+                         to_string(x.type()), onesided ? n_fft / 2 + 1 : n_fft, onesided ? "" : "not ", n_fft);
+      }
+      if (onesided && a.complex) throw InvalidArgument("istft: a complex signal has no onesided transform");
+      std::int64_t total = 0, end = 0;
+      const std::int64_t begin = a.center ? n_fft / 2 : 0;
+      if (a.length && *a.length < 0) throw InvalidArgument("istft: the length is {}; expected at least 0", *a.length);
+      if (multiply_overflows(frames - 1, f.hop, total) || add_overflows(total, n_fft, total) ||
+          add_overflows(begin, a.length.value_or(0), end)) {
+        throw ShapeError("istft: {} frames, {} apart, for a length of {}: they pass 2^63", frames, f.hop,
+                         a.length.value_or(0));
+      }
+      if (!a.length) end = total - begin;
+      const std::int64_t covered = std::max(begin, std::min(end, total));
+      if (!f.given.defined() || f.given.on_host()) {
+        in_host_memory("istft", [&] { require_cover(f, frames, begin, covered); });
+      }
+
+      const Tensor spectra = reshape(x, {batch_of(x.shape(), 2), bins, frames});
+      Tensor pieces = a.complex ? ifft(spectra, {}, 1, f.norm) : irfft(spectra, n_fft, 1, f.norm);
+      if (f.window.defined()) pieces = pieces * f.window;
+      const Tensor squares =
+          f.window.defined() ? square(f.window) : broadcast_to(Graph::scalar(1, DType::f32), {n_fft, 1});
+      const Tensor weights = overlap_added(broadcast_to(squares, {1, n_fft, frames}), f.hop, total);
+      Tensor y = slice(overlap_added(pieces, f.hop, total), 1, begin, covered) / slice(weights, 1, begin, covered);
+      if (end > covered)
+        y = pad(y, std::array{std::int64_t{0}, std::int64_t{0}}, std::array{std::int64_t{0}, end - covered});
+      return reshape(y, with_last(x.shape(), 2, {y.shape()[1]}));
+    }};
+
+// ---- Convolution
+
+struct FftConvolveAttributes {
+  ConvolveMode mode = ConvolveMode::full;
+  int axis = -1;
+  void fields(AttributeVisitor& v) {
+    v("mode", mode, ConvolveMode::full, kConvolveModes,
+      "which places are computed: all at which the signals overlap (full), the middle of these, as many as a has "
+      "(same), or those at which they overlap in full (valid)");
+    v("axis", axis, -1, "the axis of the signals");
+  }
+};
+constexpr Function kFftConvolve = {
+    {.name = "fft_convolve",
+     .operands = {{"a"}, {"b"}},
+     .results = {{"y", "the operands' common shape, along the axis n + m - 1; same: n; valid: the difference + 1",
+                  "the operands' common type; f32 of integers"}},
+     .formula = "y[k] = Σ a[j] · b[k - j]",
+     .summary = "the convolution along an axis, by Fourier transforms"},
+    [](const Tensor& a, const Tensor& b, const FftConvolveAttributes& options) {
+      const int own = normalize_axis(options.axis, a.rank(), "fft_convolve"),
+                other = normalize_axis(options.axis, b.rank(), "fft_convolve");
+      const std::int64_t n = a.shape()[own], m = b.shape()[other];
+      if (a.rank() - own != b.rank() - other || n == 0 || m == 0) {
+        throw ShapeError("fft_convolve: {} with {} along axis {}; expected elements along one axis from the end",
+                         to_string(a.type()), to_string(b.type()), options.axis);
+      }
+      constexpr std::int64_t kLongest = std::int64_t{1} << 56;  // of more elements no memory has enough
+      if (n > kLongest || m > kLongest) {
+        throw ShapeError("fft_convolve: {} with {}: the result has {} + {} - 1 elements along axis {}",
+                         to_string(a.type()), to_string(b.type()), n, m, options.axis);
+      }
+      const int from_end = own - a.rank();
+      const std::int64_t fast = kernels::smooth_length(n + m - 1);
+      const bool is_complex = a.dtype() == DType::c64 || b.dtype() == DType::c64;
+      const auto transformed = [&](const Tensor& x) {
+        return is_complex ? fft(x, fast, from_end) : rfft(x, fast, from_end);
+      };
+      const Tensor product = transformed(a) * transformed(b);
+      const Tensor y = is_complex ? ifft(product, fast, from_end) : irfft(product, fast, from_end);
+      const std::int64_t least = std::min(n, m);
+      const auto [begin, count] = options.mode == ConvolveMode::full   ? std::pair(std::int64_t{0}, n + m - 1)
+                                  : options.mode == ConvolveMode::same ? std::pair((m - 1) / 2, n)
+                                                                       : std::pair(least - 1, std::max(n, m) - least + 1);
+      const DType common = result_type(a.dtype(), b.dtype());
+      const Tensor part = slice(y, from_end, begin, begin + count);
+      return is_floating(common) ? cast(part, common) : part;
+    }};
+
+// ---- Cosine transforms
+
+constexpr FunctionResult kCosines = {"y", "x's shape, with n elements along the axis", "x's type; f32 of integers"};
+
+constexpr Function kDct = {
+    {.name = "dct",
+     .operands = {{"x"}},
+     .results = {kCosines},
+     .formula = "y[k] = 2 Σ x[j] cos(π k (2j + 1) / 2n); type 3: its transpose",
+     .summary = "the cosine transform along an axis"},
+    [](const Tensor& x, const CosineAttributes& a) { return cosine_transform("dct", x, a, false); }};
+constexpr Function kIdct = {
+    {.name = "idct",
+     .operands = {{"x"}},
+     .results = {kCosines},
+     .formula = "x = dct(y)",
+     .summary = "the inverse of dct"},
+    [](const Tensor& x, const CosineAttributes& a) { return cosine_transform("idct", x, a, true); }};
+
+FrameAttributes frames_of(std::int64_t n_fft, const StftOptions& o) {
+  return {n_fft, o.hop_length, o.window_length, o.center, o.normalized, o.onesided};
 }
 
 }  // namespace
 
-Tensor hann_window(std::int64_t n, bool periodic, DType dtype) {
-  return cosine_window("hann_window", n, periodic, dtype, {0.5, 0.5});
+void add_signal_functions(FunctionRows& rows) {
+  rows.add(kHannWindow, kHammingWindow, kBlackmanWindow, kBlackmanHarrisWindow, kBartlettWindow, kKaiserWindow,
+           kGaussianWindow, kTukeyWindow);
+  rows.add(kStft, kIstft, kFftConvolve, kDct, kIdct);
 }
-Tensor hamming_window(std::int64_t n, bool periodic, DType dtype) {
-  return cosine_window("hamming_window", n, periodic, dtype, {0.54, 0.46});
-}
-Tensor blackman_window(std::int64_t n, bool periodic, DType dtype) {
-  return cosine_window("blackman_window", n, periodic, dtype, {0.42, 0.5, 0.08});
-}
+
+// ---- The functions
+
+Tensor hann_window(std::int64_t n, bool periodic, DType dtype) { return kHannWindow({n, periodic, dtype}); }
+Tensor hamming_window(std::int64_t n, bool periodic, DType dtype) { return kHammingWindow({n, periodic, dtype}); }
+Tensor blackman_window(std::int64_t n, bool periodic, DType dtype) { return kBlackmanWindow({n, periodic, dtype}); }
 Tensor blackman_harris_window(std::int64_t n, bool periodic, DType dtype) {
-  return cosine_window("blackman_harris_window", n, periodic, dtype, {0.35875, 0.48829, 0.14128, 0.01168});
+  return kBlackmanHarrisWindow({n, periodic, dtype});
 }
-Tensor bartlett_window(std::int64_t n, bool periodic, DType dtype) {
-  return window_of("bartlett_window", n, periodic, dtype,
-                   [](double k, double length) { return 1 - std::abs(2 * k / length - 1); });
-}
+Tensor bartlett_window(std::int64_t n, bool periodic, DType dtype) { return kBartlettWindow({n, periodic, dtype}); }
 Tensor kaiser_window(std::int64_t n, double beta, bool periodic, DType dtype) {
-  require_finite("kaiser_window", "beta", beta);
-  const double largest = std::abs(beta), whole = scaled_bessel_i0(largest);
-  return window_of("kaiser_window", n, periodic, dtype, [&](double k, double length) {
-    const double x = 2 * k / length - 1, root = std::sqrt(std::max(0.0, (1 - x) * (1 + x)));
-    // root - 1 without cancellation.
-    return scaled_bessel_i0(largest * root) / whole * std::exp(-largest * x * x / (1 + root));
-  });
+  return kKaiserWindow({{n, periodic, dtype}, beta});
 }
 Tensor gaussian_window(std::int64_t n, double deviation, bool periodic, DType dtype) {
-  require_finite("gaussian_window", "deviation", deviation, deviation > 0);
-  return window_of("gaussian_window", n, periodic, dtype, [&](double k, double length) {
-    const double x = (k - length / 2) / deviation;
-    return std::exp(-x * x / 2);
-  });
+  return kGaussianWindow({{n, periodic, dtype}, deviation});
 }
 Tensor tukey_window(std::int64_t n, double alpha, bool periodic, DType dtype) {
-  require_finite("tukey_window", "alpha", alpha, alpha >= 0 && alpha <= 1);
-  return window_of("tukey_window", n, periodic, dtype, [&](double k, double length) {
-    const double x = std::min(k, length - k) / length * 2;  // from 0 at the ends to 1 in the middle
-    return x >= alpha ? 1 : (1 - std::cos(std::numbers::pi * x / alpha)) / 2;
-  });
+  return kTukeyWindow({{n, periodic, dtype}, alpha});
 }
 
-Tensor stft(const Operand& x, std::int64_t n_fft, const StftOptions& o) {
-  return in_function("stft", [&] {
-    require(x, "stft");
-    require_single("stft", x);
-    if (x.rank() == 0) throw ShapeError("stft: x is {}; expected an axis of time", to_string(x.type()));
-    const Frames f = frames_of("stft", n_fft, o);
-    const bool onesided = o.onesided.value_or(x.dtype() != DType::c64);
-    if (onesided && x.dtype() == DType::c64) {
-      throw InvalidArgument("stft: x is {}, of which the transform has no second half that could be left out",
-                            to_string(x.type()));
-    }
-    const std::int64_t n = x.shape()[-1], half = o.center ? n_fft / 2 : 0;
-    if (o.padding == PadMode::reflect && half > 0 && half >= n) {
-      throw ShapeError("stft: x is {}; expected more elements along its last axis than the {} that are reflected",
-                       to_string(x.type()), half);
-    }
-    Tensor signal = reshape(x, {batch_of(x.shape(), 1), 1, n});
-    if (half > 0)
-      signal = pad(signal, std::array{std::int64_t{0}, std::int64_t{0}, half},
-                   std::array{std::int64_t{0}, std::int64_t{0}, half}, o.padding);
-    if (signal.shape()[2] < n_fft) {
-      throw ShapeError("stft: x is {}; expected at least n_fft elements along its last axis, which is {}",
-                       to_string(x.type()), n_fft);
-    }
-    // Past the signal's length, at which there is one frame, all are alike.
-    Tensor frames = unfold(signal, {n_fft}, {.strides = {std::min(f.hop, signal.shape()[2])}});
-    if (f.window.defined()) frames = frames * f.window;
-    const Tensor y = onesided ? rfft(frames, {}, 1, f.norm) : fft(frames, {}, 1, f.norm);
-    return reshape(y, with_last(x.shape(), 1, {y.shape()[1], y.shape()[2]}));
-  });
+Tensor stft(const Operand& x, std::int64_t n_fft, const StftOptions& options) {
+  return kStft(x, options.window, {frames_of(n_fft, options), options.padding});
 }
-
-Tensor istft(const Operand& x, std::int64_t n_fft, const StftOptions& o, std::optional<std::int64_t> length,
+Tensor istft(const Operand& x, std::int64_t n_fft, const StftOptions& options, std::optional<std::int64_t> length,
              bool complex) {
-  return in_function("istft", [&] {
-    require(x, "istft");
-    require_single("istft", x);
-    if (x.rank() < 2 || x.shape()[-1] == 0) {
-      throw ShapeError("istft: x is {}; expected [..., frequencies, frames], and a frame", to_string(x.type()));
-    }
-    const Frames f = frames_of("istft", n_fft, o);
-    const std::int64_t bins = x.shape()[-2], frames = x.shape()[-1];
-    const bool onesided = o.onesided.value_or(bins != n_fft);
-    if (bins != (onesided ? n_fft / 2 + 1 : n_fft)) {
-      throw ShapeError("istft: x is {}; expected {} frequencies of {}onesided transforms of {} elements",
-                       to_string(x.type()), onesided ? n_fft / 2 + 1 : n_fft, onesided ? "" : "not ", n_fft);
-    }
-    if (onesided && complex) throw InvalidArgument("istft: a complex signal has no onesided transform");
-    std::int64_t total = 0, end = 0;
-    const std::int64_t begin = o.center ? n_fft / 2 : 0;
-    if (length && *length < 0) throw InvalidArgument("istft: the length is {}; expected at least 0", *length);
-    if (multiply_overflows(frames - 1, f.hop, total) || add_overflows(total, n_fft, total) ||
-        add_overflows(begin, length.value_or(0), end)) {
-      throw ShapeError("istft: {} frames, {} apart, for a length of {}: they pass 2^63", frames, f.hop,
-                       length.value_or(0));
-    }
-    if (!length) end = total - begin;
-    const std::int64_t covered = std::max(begin, std::min(end, total));
-    if (!f.given.defined() || f.given.on_host()) {
-      in_host_memory("istft", [&] { require_cover(f, frames, begin, covered); });
-    }
-
-    const Tensor spectra = reshape(x, {batch_of(x.shape(), 2), bins, frames});
-    Tensor pieces = complex ? ifft(spectra, {}, 1, f.norm) : irfft(spectra, n_fft, 1, f.norm);
-    if (f.window.defined()) pieces = pieces * f.window;
-    const Tensor squares =
-        f.window.defined() ? square(f.window) : broadcast_to(Graph::scalar(1, DType::f32), {n_fft, 1});
-    const Tensor weights = overlap_added(broadcast_to(squares, {1, n_fft, frames}), f.hop, total);
-    Tensor y = slice(overlap_added(pieces, f.hop, total), 1, begin, covered) / slice(weights, 1, begin, covered);
-    if (end > covered)
-      y = pad(y, std::array{std::int64_t{0}, std::int64_t{0}}, std::array{std::int64_t{0}, end - covered});
-    return reshape(y, with_last(x.shape(), 2, {y.shape()[1]}));
-  });
+  return kIstft(x, options.window, {frames_of(n_fft, options), length, complex});
 }
 
 Tensor fft_convolve(const Operand& a, const Operand& b, ConvolveMode mode, int axis) {
-  return in_function("fft_convolve", [&] {
-    require(a, "fft_convolve");
-    require(b, "fft_convolve");
-    const int own = normalize_axis(axis, a.rank(), "fft_convolve"),
-              other = normalize_axis(axis, b.rank(), "fft_convolve");
-    const std::int64_t n = a.shape()[own], m = b.shape()[other];
-    if (a.rank() - own != b.rank() - other || n == 0 || m == 0) {
-      throw ShapeError("fft_convolve: {} with {} along axis {}; expected elements along one axis from the end",
-                       to_string(a.type()), to_string(b.type()), axis);
-    }
-    constexpr std::int64_t kLongest = std::int64_t{1} << 56;  // of more elements no memory has enough
-    if (n > kLongest || m > kLongest) {
-      throw ShapeError("fft_convolve: {} with {}: the result has {} + {} - 1 elements along axis {}",
-                       to_string(a.type()), to_string(b.type()), n, m, axis);
-    }
-    const int from_end = own - a.rank();
-    const std::int64_t fast = kernels::smooth_length(n + m - 1);
-    const bool is_complex = a.dtype() == DType::c64 || b.dtype() == DType::c64;
-    const auto transformed = [&](const Tensor& x) {
-      return is_complex ? fft(x, fast, from_end) : rfft(x, fast, from_end);
-    };
-    const Tensor product = transformed(a) * transformed(b);
-    const Tensor y = is_complex ? ifft(product, fast, from_end) : irfft(product, fast, from_end);
-    const std::int64_t least = std::min(n, m);
-    const auto [begin, count] = mode == ConvolveMode::full   ? std::pair(std::int64_t{0}, n + m - 1)
-                                : mode == ConvolveMode::same ? std::pair((m - 1) / 2, n)
-                                                             : std::pair(least - 1, std::max(n, m) - least + 1);
-    const DType common = result_type(a.dtype(), b.dtype());
-    const Tensor part = slice(y, from_end, begin, begin + count);
-    return is_floating(common) ? cast(part, common) : part;
-  });
+  return kFftConvolve(a, b, {mode, axis});
 }
 
 Tensor dct(const Operand& x, int type, std::optional<std::int64_t> n, int axis, FftNorm norm) {
-  return cosine_transform("dct", x, type, n, axis, norm, false);
+  return kDct(x, {type, n, axis, norm});
 }
 Tensor idct(const Operand& x, int type, std::optional<std::int64_t> n, int axis, FftNorm norm) {
-  return cosine_transform("idct", x, type, n, axis, norm, true);
+  return kIdct(x, {type, n, axis, norm});
 }
 
 }  // namespace weft

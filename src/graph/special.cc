@@ -11,6 +11,7 @@
 
 #include "core/error_context.h"
 #include "core/format.h"
+#include "graph/function_row.h"
 #include "graph/functions.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
@@ -24,12 +25,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // f of x in the type in which it is computed.
 template <class F>
-Tensor of_floats(std::string_view function, const Tensor& x, const F& f) try {
-  require_real(x, function);
+Tensor of_floats(const Tensor& x, const F& f) {
   const DType type = averaged(x.dtype());
   return cast(f(accumulated(cast(x, type))), type);
-} catch (const Error& e) {
-  throw_in_function(e, function);
 }
 
 // A number of x's type.
@@ -62,18 +60,11 @@ Tensor of_common(ScalarOp op, std::initializer_list<const TensorLike*> operands)
 // x log(offset + y), with 0 in place of the NaN of 0 · log.
 template <class Log>
 Tensor times_log(std::string_view function, const TensorLike& x, const TensorLike& y, double lowest,
-                 const Log& log) try {
-  const std::array operands{&x, &y};
-  for (const TensorLike* o : operands) {
-    if (o->tensor()) require_defined(*o->tensor(), function);
-  }
-  const DType type = averaged(result_type_for(function, operands));
-  if (type == DType::c64) throw TypeError("{}: the operands are c64, expected real numbers", function);
+                 const Log& log) {
+  const DType type = averaged(result_type_for(function, std::array{&x, &y}));
   const Tensor a = accumulated(as_tensor(function, x, type)), b = accumulated(as_tensor(function, y, type));
   const Tensor zero = (a == 0) & ((b <= number(b, lowest)) | (b == number(b, kInfinity)));
   return cast(select(zero, 0, a * log(select(zero, 1, b))), type);
-} catch (const Error& e) {
-  throw_in_function(e, function);
 }
 
 // sqrt(x) exp(-x) I(x) for x > 8 by powers of 16 / x - 1: Chebyshev's interpolation in 64 points, by mpmath.
@@ -92,8 +83,8 @@ constexpr double kLarge[2][23] = {
      6.917089294193807042e-10, -3.365431853180176521e-11, -9.752397204138194791e-11}};
 
 // exp(-|x|) I(x), and with `scaled` = false I(x).
-Tensor bessel(std::string_view function, const Tensor& x, int order, bool scaled) {
-  return of_floats(function, x, [&](const Tensor& v) {
+Tensor bessel(const Tensor& x, int order, bool scaled) {
+  return of_floats(x, [&](const Tensor& v) {
     constexpr double kSmall = 8;
     const Tensor magnitude = abs(v), small = magnitude <= kSmall;
     // Up to there the power series, whose terms are all positive: Σ (x² / 4)^k / (k! (k + order)!).
@@ -114,151 +105,253 @@ Tensor bessel(std::string_view function, const Tensor& x, int order, bool scaled
   });
 }
 
+constexpr std::string_view kSameOrF32 = "x's type; of integers and bool f32";
+constexpr FunctionOperand kX = {"x", types::real};
+constexpr FunctionResult kOfX = {"y", "x's shape", kSameOrF32};
+
+constexpr Function kSinc = {
+    {.name = "sinc",
+     .operands = {kX},
+     .results = {kOfX},
+     .formula = "y = sin(πx) / (πx)",
+     .summary = "the normalised sinc function: 1 at 0, exactly 0 at other integers"},
+    [](const Tensor& x) {
+      return of_floats(x, [](const Tensor& v) {
+        constexpr double kPi = std::numbers::pi, kNear = 0.5;
+        // sin(πx) by the distance to the nearest integer, which is exact; near 0, for all derivatives, the series.
+        const Tensor whole = round(v), rest = v - whole, near = abs(v) < kNear;
+        std::vector<double> c{1};  // (-1)^k / (2k + 1)!
+        for (int k = 1, terms = v.dtype() == DType::f64 ? 14 : 9; k < terms; ++k)
+          c.push_back(-c.back() / (2 * k * (2 * k + 1)));
+        const Tensor odd = abs(whole) - 2 * floor(abs(whole) * number(v, 0.5)) == 1;
+        const Tensor sine = sin(rest * number(v, kPi)), divisor = select(near, 1, v * number(v, kPi));
+        const Tensor far = select(odd, -sine, sine) / divisor, y = select(near, v * number(v, kPi), 0);
+        return select(near, polynomial(square(y), c), far);
+      });
+    }};
+constexpr Function kXlogy = {
+    {.name = "xlogy",
+     .operands = {{"x", types::real}, {"y", types::real}},
+     .results = {{"z", "the operands' common shape", "the common type; of integers and bool f32"}},
+     .formula = "z = x · ln y",
+     .summary = "the product with a logarithm; 0 where x is 0 and y not NaN"},
+    [](const TensorLike& x, const TensorLike& y) {
+      return times_log("xlogy", x, y, 0, [](const Tensor& v) { return log(v); });
+    }};
+constexpr Function kXlog1py = {
+    {.name = "xlog1py",
+     .operands = {{"x", types::real}, {"y", types::real}},
+     .results = {{"z", "the operands' common shape", "the common type; of integers and bool f32"}},
+     .formula = "z = x · ln(1 + y)",
+     .summary = "the product with log1p(y); 0 where x is 0 and y not NaN"},
+    [](const TensorLike& x, const TensorLike& y) {
+      return times_log("xlog1py", x, y, -1, [](const Tensor& v) { return log1p(v); });
+    }};
+constexpr Function kEntr = {
+    {.name = "entr",
+     .operands = {kX},
+     .results = {kOfX},
+     .formula = "y = -x · ln x",
+     .summary = "what the sum of is an entropy: 0 at 0, -∞ below"},
+    [](const Tensor& x) {
+      return of_floats(x, [](const Tensor& v) {
+        const Tensor inside = (v > 0) | is_nan(v), safe = select(inside, v, 1);
+        return select(inside, -safe * log(safe), select(v < 0, number(v, -kInfinity), 0));
+      });
+    }};
+constexpr Function kLogit = {
+    {.name = "logit",
+     .operands = {kX},
+     .results = {kOfX},
+     .formula = "y = ln(x / (1 - x))",
+     .summary = "the inverse of sigmoid"},
+    [](const Tensor& x) {
+      return of_floats(x, [](const Tensor& v) {
+        // From ¼ on 2x - 1 is exact, below it nothing cancels in the difference of logarithms.
+        const Tensor low = v < number(v, 0.25), a = select(low, v, number(v, 0.25)), b = select(low, number(v, 0.5), v);
+        return select(low, log(a) - log1p(-a), 2 * atanh(2 * b - 1));
+      });
+    }};
+constexpr Function kNdtr = {
+    {.name = "ndtr",
+     .operands = {kX},
+     .results = {kOfX},
+     .formula = "y = ½ erfc(-x / √2)",
+     .summary = "the probability that a standard normal number is below x"},
+    [](const Tensor& x) {
+      return of_floats(
+          x, [](const Tensor& v) { return erfc(v * number(v, -1 / std::numbers::sqrt2)) * number(v, 0.5); });
+    }};
+constexpr Function kLogNdtr = {
+    {.name = "log_ndtr",
+     .operands = {kX},
+     .results = {kOfX},
+     .formula = "y = ln ndtr(x)",
+     .summary = "the logarithm of ndtr, without underflow"},
+    [](const Tensor& x) {
+      return of_floats(x, [](const Tensor& v) {
+        // Far below 0 by the asymptotic series, of as many terms as that type needs there.
+        const bool wide = v.dtype() == DType::f64;
+        const Tensor from = number(v, wide ? -10 : -6), far = v < from, high = v > 0;
+        const Tensor middle = select(far, from, v);
+        // (|x| by its sign: of both sides the derivative counts at 0, too.)
+        const Tensor tail = erfc(select(high, middle, -middle) * number(v, 1 / std::numbers::sqrt2)) * number(v, 0.5);
+        const Tensor near = select(high, log1p(-tail), log(select(high, 1, tail)));
+        const Tensor t = select(far, v, from);
+        // (2k - 1)!! / x^(2k) with alternating signs.
+        std::vector<double> c{1};
+        for (int k = 1, terms = wide ? 20 : 11; k < terms; ++k) c.push_back(-c.back() * (2 * k - 1));
+        const Tensor series = polynomial(reciprocal(square(t)), c);
+        const Tensor asymptotic =
+            -square(t) * number(v, 0.5) - log(-t) + (log(series) - number(v, 0.5 * std::log(2 * std::numbers::pi)));
+        return select(far, asymptotic, near);
+      });
+    }};
+constexpr Function kNdtri = {
+    {.name = "ndtri",
+     .operands = {{"p", types::real}},
+     .results = {{"y", "p's shape", "p's type; of integers and bool f32"}},
+     .formula = "ndtr(y) = p",
+     .summary = "the inverse of ndtr"},
+    [](const Tensor& p) {
+      return of_floats(p, [](const Tensor& v) {
+        constexpr double kCentre[2][8] = {
+            {3.387132872796366608, 133.14166789178437745, 1971.5909503065514427, 13731.693765509461125,
+             45921.953931549871457, 67265.770927008700853, 33430.575583588128105, 2509.0809287301226727},
+            {1, 42.313330701600911252, 687.1870074920579083, 5394.1960214247511077, 21213.794301586595867,
+             39307.89580009271061, 28729.085735721942674, 5226.495278852545925}};
+        constexpr double kTail[2][8] = {
+            {1.42343711074968357734, 4.6303378461565452959, 5.7694972214606914055, 3.64784832476320460504,
+             1.27045825245236838258, 0.24178072517745061177, 0.0227238449892691845833, 7.7454501427834140764e-4},
+            {1, 2.05319162663775882187, 1.6763848301838038494, 0.68976733498510000455, 0.14810397642748007459,
+             0.0151986665636164571966, 5.475938084995344946e-4, 1.05075007164441684324e-9}};
+        constexpr double kFar[2][8] = {
+            {6.6579046435011037772, 5.4637849111641143699, 1.7848265399172913358, 0.29656057182850489123,
+             0.026532189526576123093, 0.0012426609473880784386, 2.71155556874348757815e-5, 2.01033439929228813265e-7},
+            {1, 0.59983220655588793769, 0.13692988092273580531, 0.0148753612908506148525, 7.868691311456132591e-4,
+             1.8463183175100546818e-5, 1.4215117583164458887e-7, 2.04426310338993978564e-15}};
+        const auto rational = [&](const Tensor& r, const double (&c)[2][8]) {
+          return polynomial(r, c[0]) / polynomial(r, c[1]);
+        };
+        const Tensor inside = (v > 0) & (v < 1), q = v - number(v, 0.5), centre = abs(q) <= number(v, 0.425);
+        const Tensor near = select(centre, q, 0);
+        const Tensor middle = near * rational(number(v, 0.180625) - square(near), kCentre);
+        const Tensor low = q < 0, tail = inside & !centre;
+        const Tensor r = sqrt(-log(select(tail, select(low, v, 1 - v), number(v, 0.05)))), far = r > 5;
+        const Tensor outer =
+            select(far, rational(select(far, r, 5) - 5, kFar), rational(select(far, 5, r) - number(v, 1.6), kTail));
+        const Tensor ends =
+            select(v == 0, number(v, -kInfinity),
+                   select(v == 1, number(v, kInfinity), number(v, std::numeric_limits<double>::quiet_NaN())));
+        return select(centre, middle, select(tail, select(low, -outer, outer), ends));
+      });
+    }};
+
+struct PolygammaAttributes {
+  int order = 0;
+  void fields(AttributeVisitor& v) { v("order", order, "how often digamma is differentiated"); }
+};
+constexpr Function kPolygamma = {
+    {.name = "polygamma",
+     .operands = {kX},
+     .results = {kOfX},
+     .formula = "y = (d/dx)^order digamma(x)",
+     .summary = "the polygamma function, of x > 0"},
+    [](const Tensor& x, const PolygammaAttributes& a) {
+      const int order = a.order;
+      if (order < 0) throw InvalidArgument("polygamma: the order is {}, expected 0 or more", order);
+      if (order == 0) return digamma(x);
+      return of_floats(x, [order](const Tensor& v) {
+        // Hurwitz's zeta function, ζ(s, x) = Σ (x + k)^-s: ten terms, and the rest by Euler and Maclaurin's formula.
+        constexpr int kTerms = 10;
+        constexpr double kBernoulli[] = {1.0 / 6,  -1.0 / 30,       1.0 / 42, -1.0 / 30,
+                                         5.0 / 66, -691.0 / 2730.0, 7.0 / 6,  -3617.0 / 510};  // B₂, B₄, …
+        const double s = order + 1;
+        const Tensor inside = (v > 0) & (v < number(v, kInfinity)), from = select(inside, v, 1);
+        const Tensor a = from + number(v, kTerms), r = reciprocal(a);
+        double c[std::size(kBernoulli)], factor = s / 2;  // s (s + 1) … (s + 2j - 2) / (2j)!
+        for (std::size_t i = 0; i < std::size(c); ++i) {
+          const double j = static_cast<double>(i) + 1;
+          c[i] = kBernoulli[i] * factor;
+          factor *= (s + 2 * j - 1) * (s + 2 * j) / ((2 * j + 1) * (2 * j + 2));
+        }
+        const Tensor rest = polynomial(square(r), c) * square(r) + r * number(v, 0.5) + number(v, 1 / (s - 1));
+        // Γ(s) (x + k)^-s as the power s of a quotient, so that all terms are as large as the result, and of large x
+        // 2^40 times that, since the terms are less than their sum.
+        constexpr double kLarge = 100, kUp = 40;
+        const Tensor large = from > number(v, kLarge);
+        const auto term = [&](const Tensor& at, double power) {
+          const auto factor = [&](double up) {
+            return number(v, std::exp((std::lgamma(s) + up * std::log(2.0)) / power));
+          };
+          return pow(select(large, factor(kUp), factor(0)) / at, number(v, power));
+        };
+        Tensor zeta = term(a, s - 1) * rest;
+        for (int k = kTerms; k-- > 0;) zeta = zeta + term(from + number(v, k), s);
+        const double sign = order % 2 ? 1 : -1;
+        const Tensor outside = select(v == 0, number(v, sign * kInfinity),
+                                      select(v > 0, number(v, 0), number(v, std::numeric_limits<double>::quiet_NaN())));
+        const Tensor down = select(large, number(v, sign * std::ldexp(1.0, static_cast<int>(-kUp))), number(v, sign));
+        return select(inside, zeta * down, outside);
+      });
+    }};
+constexpr Function kI0 = {
+    {.name = "i0",
+     .operands = {kX},
+     .results = {kOfX},
+     .formula = "y = I₀(x)",
+     .summary = "the modified Bessel function of the first kind of order 0"},
+    [](const Tensor& x) { return bessel(x, 0, false); }};
+constexpr Function kI0e = {
+    {.name = "i0e",
+     .operands = {kX},
+     .results = {kOfX},
+     .formula = "y = exp(-|x|) · I₀(x)",
+     .summary = "i0 without overflow"},
+    [](const Tensor& x) { return bessel(x, 0, true); }};
+constexpr Function kI1 = {
+    {.name = "i1",
+     .operands = {kX},
+     .results = {kOfX},
+     .formula = "y = I₁(x)",
+     .summary = "the modified Bessel function of the first kind of order 1"},
+    [](const Tensor& x) { return bessel(x, 1, false); }};
+constexpr Function kI1e = {
+    {.name = "i1e",
+     .operands = {kX},
+     .results = {kOfX},
+     .formula = "y = exp(-|x|) · I₁(x)",
+     .summary = "i1 without overflow"},
+    [](const Tensor& x) { return bessel(x, 1, true); }};
+
 }  // namespace
 
-Tensor sinc(const Operand& x) {
-  return of_floats("sinc", x, [](const Tensor& v) {
-    constexpr double kPi = std::numbers::pi, kNear = 0.5;
-    // sin(πx) by the distance to the nearest integer, which is exact; near 0, for all derivatives, the series.
-    const Tensor whole = round(v), rest = v - whole, near = abs(v) < kNear;
-    std::vector<double> c{1};  // (-1)^k / (2k + 1)!
-    for (int k = 1, terms = v.dtype() == DType::f64 ? 14 : 9; k < terms; ++k)
-      c.push_back(-c.back() / (2 * k * (2 * k + 1)));
-    const Tensor odd = abs(whole) - 2 * floor(abs(whole) * number(v, 0.5)) == 1;
-    const Tensor sine = sin(rest * number(v, kPi)), divisor = select(near, 1, v * number(v, kPi));
-    const Tensor far = select(odd, -sine, sine) / divisor, y = select(near, v * number(v, kPi), 0);
-    return select(near, polynomial(square(y), c), far);
-  });
+void add_special_functions(FunctionRows& rows) {
+  rows.add(kSinc, kXlogy, kXlog1py, kEntr, kLogit, kNdtr, kLogNdtr, kNdtri, kPolygamma, kI0, kI0e, kI1, kI1e);
 }
 
-Tensor xlogy(const TensorLike& x, const TensorLike& y) {
-  return times_log("xlogy", x, y, 0, [](const Tensor& v) { return log(v); });
-}
-Tensor xlog1py(const TensorLike& x, const TensorLike& y) {
-  return times_log("xlog1py", x, y, -1, [](const Tensor& v) { return log1p(v); });
-}
+// ---- The functions
 
-Tensor entr(const Operand& x) {
-  return of_floats("entr", x, [](const Tensor& v) {
-    const Tensor inside = (v > 0) | is_nan(v), safe = select(inside, v, 1);
-    return select(inside, -safe * log(safe), select(v < 0, number(v, -kInfinity), 0));
-  });
-}
+Tensor sinc(const Operand& x) { return kSinc(x); }
+Tensor xlogy(const TensorLike& x, const TensorLike& y) { return kXlogy(x, y); }
+Tensor xlog1py(const TensorLike& x, const TensorLike& y) { return kXlog1py(x, y); }
+Tensor entr(const Operand& x) { return kEntr(x); }
+Tensor logit(const Operand& x) { return kLogit(x); }
+Tensor ndtr(const Operand& x) { return kNdtr(x); }
+Tensor log_ndtr(const Operand& x) { return kLogNdtr(x); }
+Tensor ndtri(const Operand& p) { return kNdtri(p); }
+Tensor polygamma(int order, const Operand& x) { return kPolygamma(x, {order}); }
+Tensor i0(const Operand& x) { return kI0(x); }
+Tensor i0e(const Operand& x) { return kI0e(x); }
+Tensor i1(const Operand& x) { return kI1(x); }
+Tensor i1e(const Operand& x) { return kI1e(x); }
 
-Tensor logit(const Operand& x) {
-  return of_floats("logit", x, [](const Tensor& v) {
-    // From ¼ on 2x - 1 is exact, below it nothing cancels in the difference of logarithms.
-    const Tensor low = v < number(v, 0.25), a = select(low, v, number(v, 0.25)), b = select(low, number(v, 0.5), v);
-    return select(low, log(a) - log1p(-a), 2 * atanh(2 * b - 1));
-  });
-}
-
-Tensor ndtr(const Operand& x) {
-  return of_floats("ndtr", x,
-                   [](const Tensor& v) { return erfc(v * number(v, -1 / std::numbers::sqrt2)) * number(v, 0.5); });
-}
-
-Tensor log_ndtr(const Operand& x) {
-  return of_floats("log_ndtr", x, [](const Tensor& v) {
-    // Far below 0 by the asymptotic series, of as many terms as that type needs there.
-    const bool wide = v.dtype() == DType::f64;
-    const Tensor from = number(v, wide ? -10 : -6), far = v < from, high = v > 0;
-    const Tensor middle = select(far, from, v);
-    // (|x| by its sign: of both sides the derivative counts at 0, too.)
-    const Tensor tail = erfc(select(high, middle, -middle) * number(v, 1 / std::numbers::sqrt2)) * number(v, 0.5);
-    const Tensor near = select(high, log1p(-tail), log(select(high, 1, tail)));
-    const Tensor t = select(far, v, from);
-    // (2k - 1)!! / x^(2k) with alternating signs.
-    std::vector<double> c{1};
-    for (int k = 1, terms = wide ? 20 : 11; k < terms; ++k) c.push_back(-c.back() * (2 * k - 1));
-    const Tensor series = polynomial(reciprocal(square(t)), c);
-    const Tensor asymptotic =
-        -square(t) * number(v, 0.5) - log(-t) + (log(series) - number(v, 0.5 * std::log(2 * std::numbers::pi)));
-    return select(far, asymptotic, near);
-  });
-}
-
-Tensor ndtri(const Operand& p) {
-  return of_floats("ndtri", p, [](const Tensor& v) {
-    constexpr double kCentre[2][8] = {
-        {3.387132872796366608, 133.14166789178437745, 1971.5909503065514427, 13731.693765509461125,
-         45921.953931549871457, 67265.770927008700853, 33430.575583588128105, 2509.0809287301226727},
-        {1, 42.313330701600911252, 687.1870074920579083, 5394.1960214247511077, 21213.794301586595867,
-         39307.89580009271061, 28729.085735721942674, 5226.495278852545925}};
-    constexpr double kTail[2][8] = {
-        {1.42343711074968357734, 4.6303378461565452959, 5.7694972214606914055, 3.64784832476320460504,
-         1.27045825245236838258, 0.24178072517745061177, 0.0227238449892691845833, 7.7454501427834140764e-4},
-        {1, 2.05319162663775882187, 1.6763848301838038494, 0.68976733498510000455, 0.14810397642748007459,
-         0.0151986665636164571966, 5.475938084995344946e-4, 1.05075007164441684324e-9}};
-    constexpr double kFar[2][8] = {
-        {6.6579046435011037772, 5.4637849111641143699, 1.7848265399172913358, 0.29656057182850489123,
-         0.026532189526576123093, 0.0012426609473880784386, 2.71155556874348757815e-5, 2.01033439929228813265e-7},
-        {1, 0.59983220655588793769, 0.13692988092273580531, 0.0148753612908506148525, 7.868691311456132591e-4,
-         1.8463183175100546818e-5, 1.4215117583164458887e-7, 2.04426310338993978564e-15}};
-    const auto rational = [&](const Tensor& r, const double (&c)[2][8]) {
-      return polynomial(r, c[0]) / polynomial(r, c[1]);
-    };
-    const Tensor inside = (v > 0) & (v < 1), q = v - number(v, 0.5), centre = abs(q) <= number(v, 0.425);
-    const Tensor near = select(centre, q, 0);
-    const Tensor middle = near * rational(number(v, 0.180625) - square(near), kCentre);
-    const Tensor low = q < 0, tail = inside & !centre;
-    const Tensor r = sqrt(-log(select(tail, select(low, v, 1 - v), number(v, 0.05)))), far = r > 5;
-    const Tensor outer =
-        select(far, rational(select(far, r, 5) - 5, kFar), rational(select(far, 5, r) - number(v, 1.6), kTail));
-    const Tensor ends =
-        select(v == 0, number(v, -kInfinity),
-               select(v == 1, number(v, kInfinity), number(v, std::numeric_limits<double>::quiet_NaN())));
-    return select(centre, middle, select(tail, select(low, -outer, outer), ends));
-  });
-}
-
-Tensor polygamma(int order, const Operand& x) try {
-  if (order < 0) throw InvalidArgument("polygamma: the order is {}, expected 0 or more", order);
-  if (order == 0) return digamma(x);
-  return of_floats("polygamma", x, [order](const Tensor& v) {
-    // Hurwitz's zeta function, ζ(s, x) = Σ (x + k)^-s: ten terms, and the rest by Euler and Maclaurin's formula.
-    constexpr int kTerms = 10;
-    constexpr double kBernoulli[] = {1.0 / 6,  -1.0 / 30,       1.0 / 42, -1.0 / 30,
-                                     5.0 / 66, -691.0 / 2730.0, 7.0 / 6,  -3617.0 / 510};  // B₂, B₄, …
-    const double s = order + 1;
-    const Tensor inside = (v > 0) & (v < number(v, kInfinity)), from = select(inside, v, 1);
-    const Tensor a = from + number(v, kTerms), r = reciprocal(a);
-    double c[std::size(kBernoulli)], factor = s / 2;  // s (s + 1) … (s + 2j - 2) / (2j)!
-    for (std::size_t i = 0; i < std::size(c); ++i) {
-      const double j = static_cast<double>(i) + 1;
-      c[i] = kBernoulli[i] * factor;
-      factor *= (s + 2 * j - 1) * (s + 2 * j) / ((2 * j + 1) * (2 * j + 2));
-    }
-    const Tensor rest = polynomial(square(r), c) * square(r) + r * number(v, 0.5) + number(v, 1 / (s - 1));
-    // Γ(s) (x + k)^-s as the power s of a quotient, so that all terms are as large as the result, and of large x 2^40
-    // times that, since the terms are less than their sum.
-    constexpr double kLarge = 100, kUp = 40;
-    const Tensor large = from > number(v, kLarge);
-    const auto term = [&](const Tensor& at, double power) {
-      const auto factor = [&](double up) { return number(v, std::exp((std::lgamma(s) + up * std::log(2.0)) / power)); };
-      return pow(select(large, factor(kUp), factor(0)) / at, number(v, power));
-    };
-    Tensor zeta = term(a, s - 1) * rest;
-    for (int k = kTerms; k-- > 0;) zeta = zeta + term(from + number(v, k), s);
-    const double sign = order % 2 ? 1 : -1;
-    const Tensor outside = select(v == 0, number(v, sign * kInfinity),
-                                  select(v > 0, number(v, 0), number(v, std::numeric_limits<double>::quiet_NaN())));
-    const Tensor down = select(large, number(v, sign * std::ldexp(1.0, static_cast<int>(-kUp))), number(v, sign));
-    return select(inside, zeta * down, outside);
-  });
-} catch (const Error& e) {
-  throw_in_function(e, "polygamma");
-}
-
+// Without rows: an operation has each of these names. The functions convert operands to the float that they have in
+// common.
 Tensor gammainc(const TensorLike& a, const TensorLike& x) { return of_common(ScalarOp::gammainc, {&a, &x}); }
 Tensor gammaincc(const TensorLike& a, const TensorLike& x) { return of_common(ScalarOp::gammaincc, {&a, &x}); }
 Tensor betainc(const TensorLike& a, const TensorLike& b, const TensorLike& x) {
   return of_common(ScalarOp::betainc, {&a, &b, &x});
 }
-
-Tensor i0(const Operand& x) { return bessel("i0", x, 0, false); }
-Tensor i0e(const Operand& x) { return bessel("i0e", x, 0, true); }
-Tensor i1(const Operand& x) { return bessel("i1", x, 1, false); }
-Tensor i1e(const Operand& x) { return bessel("i1e", x, 1, true); }
 
 }  // namespace weft

@@ -193,8 +193,8 @@ TEST_F(LossTypes, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused([&] { smooth_l1_loss(f, f, std::nan("")); }), HasSubstr("smooth_l1_loss: beta is nan"));
   EXPECT_THAT(refused([&] { binary_cross_entropy_with_logits(f, v); }), HasSubstr("the target is f32 [3]"));
   EXPECT_THAT(refused([&] { binary_cross_entropy_with_logits(f, f, {.weights = row}); }),
-              HasSubstr("binary_cross_entropy_with_logits: weights is i32"));
-  EXPECT_THAT(refused([&] { kl_div(f, none); }), HasSubstr("kl_div: the target is an undefined Tensor"));
+              HasSubstr("binary_cross_entropy_with_logits: weights are i32"));
+  EXPECT_THAT(refused([&] { kl_div(f, none); }), HasSubstr("kl_div: target is an undefined Tensor"));
 }
 
 }  // namespace
