@@ -27,9 +27,10 @@ namespace weft {
 
 // A field, or its default, by its type. An enumeration of one byte is that byte; its choices are named beside it.
 using AttributePointer =
-    std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::optional<int>*, std::optional<std::int64_t>*,
-                 std::optional<double>*, Number*, std::string*, DType*, std::optional<DType>*, Dims*, Axes*,
-                 std::vector<int>*, std::vector<std::int64_t>*, std::vector<double>*, std::uint8_t*>;
+    std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, Number*, std::string*, DType*, Dims*, Axes*,
+                 std::optional<bool>*, std::optional<int>*, std::optional<std::int64_t>*, std::optional<double>*,
+                 std::optional<DType>*, std::optional<Dims>*, std::vector<int>*, std::vector<std::int64_t>*,
+                 std::vector<double>*, std::uint8_t*>;
 
 struct AttributeField {
   std::string_view name, meaning;

@@ -93,7 +93,7 @@ double scaled_bessel_i0(double x) {
 struct FrameAttributes {
   std::int64_t n_fft = 0, hop_length = 0, window_length = 0;
   bool center = true, normalized = false;
-  std::optional<int> onesided = {};
+  std::optional<bool> onesided = {};
 };
 
 // What the attributes of stft() and istft() say of frames.
@@ -407,7 +407,7 @@ constexpr Function kStft = {
       require_single("stft", x);
       if (x.rank() == 0) throw ShapeError("stft: x is {}; expected an axis of time", to_string(x.type()));
       const Frames f = frames_of("stft", a, window);
-      const bool onesided = a.onesided ? *a.onesided != 0 : x.dtype() != DType::c64;
+      const bool onesided = a.onesided.value_or(x.dtype() != DType::c64);
       if (onesided && x.dtype() == DType::c64) {
         throw InvalidArgument("stft: x is {}, of which the transform has no second half that could be left out",
                               to_string(x.type()));
@@ -460,7 +460,7 @@ constexpr Function kIstft = {
       const Frames f = frames_of("istft", a, window);
       const std::int64_t n_fft = a.n_fft;
       const std::int64_t bins = x.shape()[-2], frames = x.shape()[-1];
-      const bool onesided = a.onesided ? *a.onesided != 0 : bins != n_fft;
+      const bool onesided = a.onesided.value_or(bins != n_fft);
       if (bins != (onesided ? n_fft / 2 + 1 : n_fft)) {
         throw ShapeError("istft: x is {}; expected {} frequencies of {}onesided transforms of {} elements",
                          to_string(x.type()), onesided ? n_fft / 2 + 1 : n_fft, onesided ? "" : "not ", n_fft);

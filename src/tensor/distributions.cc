@@ -33,10 +33,7 @@ void check_result(DType type) {
 struct ShapeAttributes {
   std::optional<Shape> shape = {};
   void fields(AttributeVisitor& v) {
-    Dims sizes = shape.value_or(Dims());
-    const Dims before = sizes;
-    v("shape", sizes, {}, "of the result, where it is not that to which the parameters broadcast");
-    if (sizes != before) shape = sizes;
+    v("shape", shape, {}, "of the result; without it that to which the parameters broadcast");
   }
 };
 struct DrawAttributes : ShapeAttributes {
