@@ -106,6 +106,7 @@ constexpr VariableInfo kOtherVariables[] = {
     {"WEFT_TEST_DEVICES", "Tests: the devices that they run on; all by default."},
     {"WEFT_REQUIRE_DEVICES", "Tests: devices without which they fail."},
     {"WEFT_TESTS_QUICK", "Tests: on: a part of their problems; ./dev test --quick sets it."},
+    {"WEFT_TESTS_WHOLE", "Tests: on: also the problems that only nightly runs have on GPUs."},
     {"WEFT_SEED", "Tests: where the seeds of random kernel problems begin."},
     {"WEFT_DIFFERENTIAL_CASES", "Tests: random problems of each kernel."},
     {"WEFT_DIFFERENTIAL_ALIKE", "Tests: how many of them have one form and share their shaders."},

@@ -274,7 +274,7 @@ TEST_P(CornerCases, ModesAgreeOnFunctionsOfElements) {
   for (const DType type : {DType::f32, DType::f64}) {
     if (type == DType::f64 && device.is_gpu()) continue;
     for (const Elementwise& e : elementwise_functions()) {
-      if (device.is_gpu() && leave_out_problem()) continue;
+      if (device.is_gpu() && leave_out_costly_problem()) continue;
       compare(e, type, counts);
     }
   }
@@ -744,7 +744,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, CornerRows, testing::ValuesIn(all_devices()), 
 TEST_P(CornerRows, ModesAgree) {
   Counts counts;
   for (const OfRow& each : functions_of_rows()) {
-    if (device.is_gpu() && leave_out_problem()) continue;
+    if (device.is_gpu() && leave_out_costly_problem()) continue;
     ++counts.functions;
     for (const DType type : {DType::f32, DType::f64}) {
       if (type == DType::f64 && (device.is_gpu() || !each.f64)) continue;

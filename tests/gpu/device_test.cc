@@ -281,7 +281,7 @@ TEST_F(DeviceTest, AdoptsACallersDevice) {
       // Errors are caught in scopes; the caller's handlers are not needed.
       gpu::Encoder encoder(device);
       const gpu::Binding bindings[] = {{device.allocate(4), 0, 4, gpu::Access::read_write}};
-      EXPECT_THROW(encoder.dispatch({.key = "bad", .make_wgsl = [] { return "nonsense"; }, .bindings = bindings}),
+      EXPECT_THROW(encoder.dispatch({.key = "bad", .make_wgsl = [] { return "nonsense  // wrong on purpose"; }, .bindings = bindings}),
                    ValidationError);
       bool called = false;
       device.read(bindings[0].buffer, 0, 4).then([&](auto) { called = true; });

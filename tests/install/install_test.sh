@@ -11,11 +11,11 @@ fail() {
   exit 1
 }
 
-# loaded_outside DIRECTORY PROGRAM: prints the libraries that the program loads from elsewhere.
+# loaded_outside DIRECTORY PROGRAM: prints the libraries that the program loads from elsewhere. Paths may hold spaces.
 loaded_outside() {
   env -i LD_TRACE_LOADED_OBJECTS=1 "$2" | awk -v own="$1/" '
-    $2 == "=>" && index($3, own) != 1 { print }
-    $1 ~ /^\// && $2 ~ /^\(/ && index($1, own) != 1 { print }'
+    { sub(/^[[:space:]]+/, ""); path = $0; sub(/^.* => /, "", path) }
+    path ~ /^\// && index(path, own) != 1 { print }'
 }
 
 rm -rf "$work"

@@ -52,6 +52,15 @@ gpu::Device& narrow_device() {
   return opened;
 }
 
+// Kernels of which it is open where a NaN arrives, with the reason.
+constexpr std::pair<std::string_view, std::string_view> kOpenNan[] = {
+    {"attention_gradient", "of hidden keys it may reach the result, as its header says"},
+    {"attention_with_log_sums", "the same"},
+    {"fft", "a product of complex numbers spreads it to both parts, a sum does not"},
+    {"lu", "pivots are chosen by comparisons with it"},
+    {"triangular_solve", "forms differ in whether they multiply it with a zero of the solution"},
+};
+
 // Makes an element of one of the inputs NaN, that of the sign that has most bits set, and tells of which; nothing if none
 // is of floats. What is padded, masked or divided into blocks then shows whether zeros were multiplied with it.
 std::string with_nan(const Problem& problem, Rng& rng) {
@@ -94,7 +103,9 @@ class Differential : public testing::Test {
         try {
           run(problem, what);
           // With the same shaders.
-          const std::string planted = HasFailure() ? "" : with_nan(problem, rng);
+          const auto named = [&](const auto& row) { return row.first == part_.kernel; };
+          const bool open = std::ranges::any_of(kOpenNan, named);
+          const std::string planted = open || HasFailure() ? "" : with_nan(problem, rng);
           if (!planted.empty()) run(problem, what + ", " + planted);
         } catch (const Unsupported& e) {
           // Tensors that do not fit the bindings of that device are refused with a message that names them.
