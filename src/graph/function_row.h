@@ -55,7 +55,7 @@ struct FunctionResult {
 
 struct FunctionText {
   std::string_view name;  // "nansum", "random::uniform"
-  FunctionOperand operands[7] = {};
+  FunctionOperand operands[8] = {};
   FunctionResult results[5] = {};
   std::string_view formula = {}, summary = {};
   // The function of the headers, and of messages, where each of its forms has a row of its own; else it is `name`.
