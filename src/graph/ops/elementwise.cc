@@ -367,7 +367,8 @@ constexpr std::string_view kGelus[] = {"erf", "tanh", "quick"};
 struct GeluAttributes {
   Gelu form = Gelu::erf;
   void fields(AttributeVisitor& v) {
-    v("form", form, Gelu::erf, kGelus, "the exact one, or its approximation by tanh or by x · sigmoid(1.702 x) (quick)");
+    v("form", form, Gelu::erf, kGelus,
+      "the exact one, or its approximation by tanh or by x · sigmoid(1.702 x) (quick)");
   }
 };
 constexpr Function kGelu = {

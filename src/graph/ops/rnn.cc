@@ -281,11 +281,13 @@ namespace {
 // ---- Rows of one step, whose direction is forward
 
 constexpr std::string_view kState = "[batch, hidden]", kSame = "x's type";
-constexpr FunctionOperand kX = {.name = "x", .shape = "[batch, inputs]"}, kW = {.name = "w", .shape = "[gates · hidden, inputs]"},
-                          kR = {.name = "r", .shape = "[gates · hidden, hidden]"};
-constexpr FunctionOperand kBias = {.name = "bias", .arity = Arity::optional, .shape = "[gates · hidden]"},
-                          kRecurrentBias = {.name = "recurrent_bias", .arity = Arity::optional, .shape = "[gates · hidden]"},
-                          kInitialH = {.name = "initial_h", .arity = Arity::optional, .shape = kState};
+constexpr std::string_view kOfGates = "[gates · hidden]";
+constexpr FunctionOperand kX = {.name = "x", .shape = "[batch, inputs]"};
+constexpr FunctionOperand kW = {.name = "w", .shape = "[gates · hidden, inputs]"};
+constexpr FunctionOperand kR = {.name = "r", .shape = "[gates · hidden, hidden]"};
+constexpr FunctionOperand kBias = {.name = "bias", .arity = Arity::optional, .shape = kOfGates};
+constexpr FunctionOperand kRecurrentBias = {.name = "recurrent_bias", .arity = Arity::optional, .shape = kOfGates};
+constexpr FunctionOperand kInitialH = {.name = "initial_h", .arity = Arity::optional, .shape = kState};
 
 struct LstmCellAttributes {
   LstmOptions options = {};
