@@ -24,12 +24,10 @@ void add_elementwise_cases(NamedCases& c) {
   c.same("binary", {2, i}, {{"op", "pow"}}, pow(2, i));
   c.same("ternary", {x, -1, y}, {{"op", "clamp"}}, clamp(x, -1, y));
   c.same("ternary", {x > 0, y, 0}, {{"op", "select"}}, select(x > 0, y, 0));
-  c.refused("unary", {x}, {{"op", "add"}}, [] {
-    throw InvalidArgument("unary: op is \"add\", expected the name of an operation on 1 operand");
-  });
-  c.refused("binary", {x, y}, {{"op", "plus"}}, [] {
-    throw InvalidArgument("binary: op is \"plus\", expected the name of an operation on 2 operands");
-  });
+  c.refused("unary", {x}, {{"op", "add"}},
+            [] { throw InvalidArgument("unary: op is \"add\", expected the name of an operation on 1 operand"); });
+  c.refused("binary", {x, y}, {{"op", "plus"}},
+            [] { throw InvalidArgument("binary: op is \"plus\", expected the name of an operation on 2 operands"); });
   c.same("elementwise", {x}, {{"name", "hardtanh"}, {"parameters", std::vector<double>{-0.5, 0.75}}},
          elementwise("hardtanh", {x}, {-0.5, 0.75}));
   c.same("elementwise", {x, y}, {{"name", "atan2"}}, elementwise("atan2", {x, y}));

@@ -10,8 +10,7 @@ void add_grid_sample_cases(NamedCases& c) {
   const Tensor x = c.floats({2, 6, 5, 3}), grid = c.floats({2, 3, 4, 2}) * 0.5, dy = c.floats({2, 3, 4, 3});
   GridSampleOptions options{
       .mode = SampleMode::cubic, .padding = SamplePadding::border, .align_corners = true, .channels_last = true};
-  const AttributeMap named = {
-      {"mode", "cubic"}, {"padding", "border"}, {"align_corners", 1}, {"channels_last", 1}};
+  const AttributeMap named = {{"mode", "cubic"}, {"padding", "border"}, {"align_corners", 1}, {"channels_last", 1}};
   AttributeMap sized = named;
   sized["sizes"] = Integers{6, 5};
   sized["mode"] = "nearest";  // whose sums are exact in any order

@@ -28,8 +28,7 @@ void add_pad_cases(NamedCases& c) {
   c.same("eye", {}, {{"rows", 3}, {"columns", 4}, {"dtype", "i32"}, {"diagonal", 1}}, eye(3, 4, DType::i32, 1));
   c.same("eye", {}, {{"rows", 3}}, eye(3, 3));
   c.refused("eye", {}, {{"rows", -1}}, [] { eye(-1, -1); });
-  c.same("triangle_matrix", {},
-         {{"rows", 3}, {"columns", 4}, {"dtype", "f16"}, {"part", "upper"}, {"diagonal", -1}},
+  c.same("triangle_matrix", {}, {{"rows", 3}, {"columns", 4}, {"dtype", "f16"}, {"part", "upper"}, {"diagonal", -1}},
          triangle(3, 4, DType::f16, Triangle::upper, -1));
   c.same("triangle_matrix", {}, {{"rows", 3}, {"columns", 2}, {"dtype", "bool"}},
          triangle(3, 2, DType::boolean, Triangle::lower));

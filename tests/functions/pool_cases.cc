@@ -15,10 +15,10 @@ void add_pool_cases(NamedCases& c) {
                          .padding_after = {0, 1},
                          .ceil_mode = true,
                          .channels_last = true};
-  const AttributeMap options = {{"window", Integers{3, 2}},        {"strides", Integers{2, 1}},
-                                {"dilations", Integers{1, 2}},     {"padding", Integers{1, 0}},
-                                {"padding_after", Integers{0, 1}}, {"ceil_mode", 1},
-                                {"channels_last", 1}};
+  const AttributeMap options = {
+      {"window", Integers{3, 2}},  {"strides", Integers{2, 1}},       {"dilations", Integers{1, 2}},
+      {"padding", Integers{1, 0}}, {"padding_after", Integers{0, 1}}, {"ceil_mode", 1},
+      {"channels_last", 1}};
   const PoolOptions some{.window = {2, 2}, .output_sizes = {2, 4}};
   AttributeMap counted = {{"window", Integers{2, 2}}, {"output_sizes", Integers{2, 4}}};
   c.same("l2_pool", {x}, options, l2_pool(x, last));

@@ -20,8 +20,10 @@ void add_reduce_cases(NamedCases& c) {
   c.same("variance", {i}, {{"axes", 1}}, variance(i, 1));
   c.same("deviation", {x}, sample, deviation(x, over, 1, true));
   c.refused("deviation", {x}, {{"axes", std::vector<std::int64_t>{0, 0}}}, [&] { deviation(x, {0, 0}); });
-  for (const auto& [name, kind] : {std::pair("l1", ReduceKind::l1), {"log_sum_exp", ReduceKind::log_sum_exp},
-                                   {"any", ReduceKind::any}, {"count", ReduceKind::count},
+  for (const auto& [name, kind] : {std::pair("l1", ReduceKind::l1),
+                                   {"log_sum_exp", ReduceKind::log_sum_exp},
+                                   {"any", ReduceKind::any},
+                                   {"count", ReduceKind::count},
                                    {"deviation", ReduceKind::deviation}}) {
     kept["op"] = name;
     c.same("reduce", {x}, kept, reduce(kind, x, over, true));

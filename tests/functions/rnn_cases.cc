@@ -11,23 +11,23 @@ void add_rnn_cases(NamedCases& c) {
   const auto bias = [&](std::int64_t gates) { return c.floats({gates * 4}); };
 
   const Tensor w4 = w(4), r4 = r(4), b4 = bias(4), rb4 = bias(4), peephole = bias(3);
-  c.same("lstm_cell", {x, w4, r4, b4, rb4, h, cell, peephole},
-         {{"gates", "iofg"},
-          {"gate_activation", "hard_sigmoid(0.25, 0.5)"},
-          {"cell_activation", "softsign"},
-          {"output_activation", "relu"},
-          {"clip", 1.5},
-          {"coupled", 1},
-          {"output_peephole_after", 0}},
-         lstm_cell(x, w4, r4,
-                   {.bias = b4, .recurrent_bias = rb4, .initial_h = h, .initial_c = cell, .peephole = peephole},
-                   {.gates = LstmGates::iofg,
-                    .gate_activation = {RnnFunction::hard_sigmoid, 0.25, 0.5},
-                    .cell_activation = RnnFunction::softsign,
-                    .output_activation = RnnFunction::relu,
-                    .clip = 1.5,
-                    .coupled = true,
-                    .output_peephole_after = false}));
+  c.same(
+      "lstm_cell", {x, w4, r4, b4, rb4, h, cell, peephole},
+      {{"gates", "iofg"},
+       {"gate_activation", "hard_sigmoid(0.25, 0.5)"},
+       {"cell_activation", "softsign"},
+       {"output_activation", "relu"},
+       {"clip", 1.5},
+       {"coupled", 1},
+       {"output_peephole_after", 0}},
+      lstm_cell(x, w4, r4, {.bias = b4, .recurrent_bias = rb4, .initial_h = h, .initial_c = cell, .peephole = peephole},
+                {.gates = LstmGates::iofg,
+                 .gate_activation = {RnnFunction::hard_sigmoid, 0.25, 0.5},
+                 .cell_activation = RnnFunction::softsign,
+                 .output_activation = RnnFunction::relu,
+                 .clip = 1.5,
+                 .coupled = true,
+                 .output_peephole_after = false}));
   c.same("lstm_cell", {x, w4, r4, Tensor(), Tensor(), h}, {}, lstm_cell(x, w4, r4, {.initial_h = h}));
   c.refused("lstm_cell", {x, r4, w4}, {}, [&] { lstm_cell(x, r4, w4); });
 
