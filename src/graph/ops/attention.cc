@@ -401,8 +401,8 @@ constexpr Function kAttention = {
       for (const Tensor& more : {mask, query_lengths, key_lengths}) {
         if (more.defined()) operands.push_back(more);
       }
-      return apply(make_op<AttentionOp>(AttentionAttributes{options, query_lengths.defined(), key_lengths.defined(),
-                                                            a.type, false}),
+      return apply(make_op<AttentionOp>(
+                       AttentionAttributes{options, query_lengths.defined(), key_lengths.defined(), a.type, false}),
                    std::move(operands));
     }};
 

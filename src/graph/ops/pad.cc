@@ -382,7 +382,7 @@ struct ArangeAttributes {
   std::optional<DType> dtype = {};
   void fields(AttributeVisitor& v) {
     v("start", start, "the first number; without a stop the numbers begin at 0, and this is the stop");
-    v("stop", stop, std::numeric_limits<double>::quiet_NaN(), "what all numbers are before");
+    v("stop", stop, std::numeric_limits<double>::quiet_NaN(), "the end, which is not among the numbers");
     v("step", step, 1, "the distance from a number to the next");
     v("dtype", dtype, {}, "the type of the result");
   }

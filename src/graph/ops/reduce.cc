@@ -270,9 +270,9 @@ namespace {
 
 // ---- Rows of functions
 
-constexpr std::string_view kReductions[] = {"sum",   "mean",     "prod",     "min",         "max",
-                                            "sum_squares", "l1", "l2",       "log_sum",     "log_sum_exp",
-                                            "any",   "all",      "count",    "variance",    "deviation"};
+constexpr std::string_view kReductions[] = {"sum",         "mean", "prod",  "min",      "max",
+                                            "sum_squares", "l1",   "l2",    "log_sum",  "log_sum_exp",
+                                            "any",         "all",  "count", "variance", "deviation"};
 constexpr std::string_view kMomentType = "x's type; integers and bool: f32";
 
 // The errors of the C++ function name the operation, and so it does not call this.
