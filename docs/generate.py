@@ -102,6 +102,8 @@ class Functions:
 
     def find(self, name, body):
         """The schema of the function, or of the one that its body calls."""
+        if name == "operator+":  # of one operand
+            name = "positive"
         called = re.search(r"(?:ScalarOp|ScanKind|ReduceKind)::(\w+)", body)
         return self.by_name.get(name) or (self.by_name.get(called[1]) if called else None)
 

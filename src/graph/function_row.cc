@@ -100,7 +100,8 @@ Schema FunctionRows::schema_of(const FunctionText& text, std::vector<AttributeSc
   TypeSignature signature;
   for (std::size_t i = 0; i < operand_count(text); ++i) {
     const FunctionOperand& o = text.operands[i];
-    schema.inputs.push_back({std::string(o.name), o.arity, o.min_rank, o.max_rank, std::string(o.shape)});
+    const std::string_view shape = o.shape.empty() ? "any" : o.shape;
+    schema.inputs.push_back({std::string(o.name), o.arity, o.min_rank, o.max_rank, std::string(shape)});
     signature.emplace_back(o.types);
   }
   for (const FunctionResult& r : text.results) {

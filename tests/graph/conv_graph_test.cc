@@ -53,7 +53,7 @@ TEST(ConvGraph, SaysWhatDoesNotFit) {
   EXPECT_THAT(thrown_by([&] { conv(reshape(x, {2, -1}), fits); }), HasSubstr("expected [batch, channels] and one to three"));
   EXPECT_THAT(thrown_by([&] { conv(x, reshape(fits, {8, 3, 9})); }), HasSubstr("expected one rank"));
   EXPECT_THAT(thrown_by([&] { conv(x, cast(fits, DType::i32)); }), HasSubstr("conv: x is f32"));
-  EXPECT_THAT(thrown_by([&] { conv({}, fits); }), HasSubstr("conv: an operand is an undefined Tensor"));
+  EXPECT_THAT(thrown_by([&] { conv({}, fits); }), HasSubstr("conv: x is an undefined Tensor"));
   EXPECT_THAT(thrown_by([&] { conv_transpose(x, fits); }), HasSubstr("conv_transpose: filter [8, 3, 3, 3] has 8 channels, expected 3"));
   EXPECT_THAT(thrown_by([&] { conv_transpose(x, w, {}, {{.padding = {80, 0}}}); }), HasSubstr("the result's sizes are [-126"));
   EXPECT_THAT(thrown_by([&] { conv_filter_gradient(x, fits, {3}); }), HasSubstr("the window is [3]"));

@@ -52,7 +52,7 @@ std::vector<Wrong> wrong_calls() {
       {"divide", [=] { divide(f, v); }},
       {"divide", [=] { divide(u64, i64); }},
       {"divide", [=] { divide(packed, f); }},
-      {"gelu_erf", [=] { gelu(none); }},
+      {"gelu", [=] { gelu(none); }},
       {"select", [=] { select(none, f, f); }},
       {"select", [=] { select(b, f, v); }},
       {"select", [=] { where(b, f, none); }},

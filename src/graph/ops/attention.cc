@@ -1,8 +1,10 @@
 #include "graph/ops/attention.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/format.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -357,18 +359,61 @@ std::optional<Batched> AttentionGradientOp::vmap(std::span<const Tensor> in, std
   return merged(shared_from_this(), in, axes, a.has_mask(in.size()) ? std::optional<std::size_t>(6) : std::nullopt);
 }
 
+namespace {
+
+struct AttentionFunctionAttributes {
+  kernels::AttentionOptions options = {};
+  std::optional<double> scale = {};
+  bool query_lengths = false, key_lengths = false;
+  std::optional<DType> type = {};
+  void fields(AttributeVisitor& v) {
+    v("scale", scale, {}, "what each score q·k is multiplied by; without it 1 / sqrt(dim)");
+    v("causal", options.causal, false, "hide the keys after a query's position");
+    v.brief("window_left", options.window_left, -1, "how many keys before its position a query sees; negative: all");
+    v.brief("window_right", options.window_right, -1, "how many keys after it; negative: all");
+    v.brief("top_left", options.top_left, false,
+            "query i has the position of key i; otherwise the last query has that of the last key");
+    v.brief("empty_is_nan", options.empty_is_nan, false, "a query that sees no key gives NaN, not zeros");
+    // Of nodes that are called by what they say of themselves.
+    v.brief("query_lengths", query_lengths, false, "of no effect: the operand says whether it is there");
+    v.brief("key_lengths", key_lengths, false, "of no effect: the operand says whether it is there");
+    v("type", type, {}, "the type of the result, instead of q's");
+  }
+};
+constexpr Function kAttention = {
+    {.name = "attention",
+     .operands = {{.name = "q", .shape = "[batch, heads, queries, dim]"},
+                  {.name = "k", .shape = "[batch, kv_heads, keys, dim]"},
+                  {.name = "v", .shape = "[batch, kv_heads, keys, value_dim]"},
+                  {.name = "mask", .arity = Arity::optional, .shape = "broadcasts to [batch, heads, queries, keys]"},
+                  {.name = "query_lengths", .arity = Arity::optional, .shape = "[batch]"},
+                  {.name = "key_lengths", .arity = Arity::optional, .shape = "[batch]"}},
+     .results = {{"y", "[batch, heads, queries, value_dim]", "q's type"}},
+     .formula = "y = softmax(scale · q kᵀ + mask) v",
+     .summary = "scaled dot-product attention, without a matrix of scores in memory; a mask of bool hides keys where "
+                "it is false, one of floats is added to the scores; heads is a multiple of kv_heads"},
+    [](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const Tensor& query_lengths,
+       const Tensor& key_lengths, const AttentionFunctionAttributes& a) {
+      kernels::AttentionOptions options = a.options;
+      const double dim = q.rank() > 0 ? static_cast<double>(q.shape()[-1]) : 1;
+      options.scale = a.scale.value_or(1 / std::sqrt(dim));
+      std::vector<Tensor> operands{q, k, v};
+      for (const Tensor& more : {mask, query_lengths, key_lengths}) {
+        if (more.defined()) operands.push_back(more);
+      }
+      return apply(make_op<AttentionOp>(
+                       AttentionAttributes{options, query_lengths.defined(), key_lengths.defined(), a.type, false}),
+                   std::move(operands));
+    }};
+
+}  // namespace
+
 Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Operand& mask,
                  const kernels::AttentionOptions& options, const Operand& query_lengths, const Operand& key_lengths) {
-  if (!q.defined() || !k.defined() || !v.defined())
-    throw InvalidArgument("attention: q, k or v is an undefined Tensor");
-  std::vector<Tensor> operands{q, k, v};
-  for (const Tensor& more : {mask, query_lengths, key_lengths}) {
-    if (more.defined()) operands.push_back(more);
-  }
-  return apply(
-      make_op<AttentionOp>(AttentionAttributes{options, query_lengths.defined(), key_lengths.defined(), {}, false}),
-      std::move(operands));
+  return kAttention(q, k, v, mask, query_lengths, key_lengths, {.options = options, .scale = options.scale});
 }
+
+void add_attention_functions(FunctionRows& rows) { rows.add(kAttention); }
 
 void add_attention_ops(OpRows& rows) {
   rows.push_back(op_row<AttentionOp>(schema_of_kernel("attention")));

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/format.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -72,17 +73,12 @@ ConvAttributes attributes_of(ConvKind kind, const ConvOptions& o) {
           .channels_last = o.channels_last};
 }
 
-void check_defined(ConvKind kind, const Operand& x, const Operand& second) {
-  if (!x.defined() || !second.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", name_of(kind));
-}
-
 // The operation, and a bias [outputs] added to its result. With a bias, results narrower than f32 are rounded after it
 // is added.
-Tensor convolution(ConvAttributes a, const Operand& x, const Operand& w, const Operand& bias) {
-  check_defined(a.kind, x, w);
+Tensor convolution(ConvAttributes a, const Tensor& x, const Tensor& w, const Tensor& bias) {
   if (!bias.defined()) return apply(make_op<ConvOp>(a), {x, w});
-  const DType usual = product_result(x.dtype(), w.dtype());
-  if (is_floating(usual) && bits(usual) < 32) a.type = DType::f32;
+  const DType type = a.type.value_or(product_result(x.dtype(), w.dtype()));
+  if (is_floating(type) && bits(type) < 32) a.type = DType::f32;
   const Tensor y = apply(make_op<ConvOp>(a), {x, w});
   const std::int64_t outputs = y.shape()[a.channels_last ? -1 : 1];
   if (bias.rank() != 1 || bias.size() != outputs) {
@@ -90,7 +86,7 @@ Tensor convolution(ConvAttributes a, const Operand& x, const Operand& w, const O
   }
   Shape shape = Dims::filled(a.channels_last ? 1 : y.rank() - 1, 1);
   shape[0] = outputs;
-  return cast(y + cast(reshape(bias, shape), y.dtype()), usual);
+  return cast(y + cast(reshape(bias, shape), y.dtype()), type);
 }
 
 }  // namespace
@@ -426,31 +422,64 @@ std::optional<Batched> ConvOp::vmap(std::span<const Tensor> in, std::span<const 
   return batched(entries_split(made(x, w), y_channels, groups, batch));
 }
 
+namespace {
+
+constexpr std::string_view kConvType =
+    "that of both operands if they have one float type, f32 for two float types, i32 for integers of 8 to 32 bits";
+constexpr FunctionOperand kImage = {.name = "x", .shape = "[n, channels, spatial…]"},
+                          kBias = {.name = "bias", .arity = Arity::optional, .shape = "[outputs]"};
+
+constexpr Function kConv = {
+    {.name = "conv",
+     .operands = {kImage, {.name = "w", .shape = "[outputs, channels / groups, window…]"}, kBias},
+     .results = {{"y", "[n, outputs, sizes…]", kConvType}},
+     .formula = "y[n, o, i] = bias[o] + Σ_c Σ_k x[n, c, i · stride + k · dilation − padding] · w[o, c, k]",
+     .summary = "the convolution over one to three spatial axes; x is zero outside of its edges"},
+    [](const Tensor& x, const Tensor& w, const Tensor& bias, const ConvAttributes& a) {
+      return convolution(a, x, w, bias);
+    }};
+
+struct TransposedConvAttributes {
+  ConvAttributes conv = {.kind = ConvKind::transpose};
+  void fields(AttributeVisitor& v) { conv.fields(v); }
+};
+constexpr Function kConvTranspose = {
+    {.name = "conv_transpose",
+     .operands = {kImage, {.name = "w", .shape = "[channels, outputs / groups, window…]"}, kBias},
+     .results = {{"y", "[n, outputs, sizes…]", kConvType}},
+     .formula = "y[n, o, j · stride + k · dilation − padding] = bias[o] + Σ_c Σ_k x[n, c, j] · w[c, o, k]",
+     .summary = "the transposed convolution, the gradient of conv for its x"},
+    [](const Tensor& x, const Tensor& w, const Tensor& bias, const TransposedConvAttributes& a) {
+      return convolution(a.conv, x, w, bias);
+    }};
+
+}  // namespace
+
 Tensor conv(const Operand& x, const Operand& w, const Operand& bias, const ConvOptions& o) {
-  return convolution(attributes_of(ConvKind::conv, o), x, w, bias);
+  return kConv(x, w, bias, attributes_of(ConvKind::conv, o));
 }
 
 Tensor conv_transpose(const Operand& x, const Operand& w, const Operand& bias, const ConvTransposeOptions& o) {
   ConvAttributes a = attributes_of(ConvKind::transpose, o);
   a.output_padding = o.output_padding;
   a.output_sizes = o.output_sizes;
-  return convolution(std::move(a), x, w, bias);
+  return kConvTranspose(x, w, bias, {std::move(a)});
 }
+
+void add_conv_functions(FunctionRows& rows) { rows.add(kConv, kConvTranspose); }
 
 Tensor conv_filter_gradient(const Operand& x, const Operand& dy, const Shape& window, const ConvOptions& o) {
   ConvAttributes a = attributes_of(ConvKind::filter_gradient, o);
   a.window = window;
-  check_defined(a.kind, x, dy);
+  if (!x.defined() || !dy.defined()) throw InvalidArgument("conv_filter_gradient: an operand is an undefined Tensor");
   return apply(make_op<ConvOp>(std::move(a)), {x, dy});
 }
 
 void add_conv_ops(OpRows& rows) {
-  const std::string type =
-      "that of both operands if they have one float type, f32 for two float types, i32 for integers of 8 to 32 bits";
   for (const ConvKind kind : {ConvKind::conv, ConvKind::transpose, ConvKind::filter_gradient}) {
     const std::string shape =
         kind == ConvKind::filter_gradient ? "[outputs, channels / groups, window…]" : "[n, outputs, sizes…]";
-    rows.push_back(op_row<ConvOp>(schema_of_kernel(name_of(kind), shape, type), {.kind = kind}));
+    rows.push_back(op_row<ConvOp>(schema_of_kernel(name_of(kind), shape, std::string(kConvType)), {.kind = kind}));
   }
 }
 

@@ -6,6 +6,8 @@
 
 #include "core/error_context.h"
 #include "core/format.h"
+#include "core/in_quotes.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -330,33 +332,144 @@ Tensor select(const Operand& condition, const TensorLike& if_true, const TensorL
                {condition, as_tensor("select", if_true, dtype), as_tensor("select", if_false, dtype)});
 }
 
-Tensor cast(const Operand& x, DType dtype) {
-  require_value(x, "cast");
-  if (x.dtype() == dtype) return x;
-  // Numbers, and what is about to be one, change at once.
-  if (const ConstantOp* c = constant_op(x); c && x.rank() == 0) {
-    const auto value = c->scalar();
-    const bool integers = is_integer(x.dtype()) && is_integer(dtype);
-    // Integers wrap, as the kernel does it.
-    if (value && integers && bits(dtype) >= 8) {
-      return number_constant(dtype, *value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(*value))
-                                               : static_cast<std::uint64_t>(*value));
-    }
-    if (value && !integers) return Graph::scalar(*value, dtype);
-  }
-  return apply(shared_cast(x.dtype(), dtype), {x});
-}
+namespace {
 
-Tensor gelu(const Operand& x, Gelu form) {
-  switch (form) {
-    case Gelu::erf:
-      return unary(ScalarOp::gelu_erf, x);
-    case Gelu::tanh:
-      return unary(ScalarOp::gelu_tanh, x);
-    case Gelu::quick:
-      return unary(ScalarOp::gelu_quick, x);
+constexpr std::string_view kCommonShape = "the operands' common shape", kCommonType = "the common type";
+constexpr std::string_view kTypeOfOp = "as the function of that name";
+
+struct CastAttributes {
+  DType dtype = DType::f32;
+  void fields(AttributeVisitor& v) { v("dtype", dtype, "the type of the result"); }
+};
+constexpr Function kCast = {
+    {.name = "cast",
+     .operands = {{"x"}},
+     .results = {{"y", "x's shape", "dtype"}},
+     .formula = "y = x",
+     .summary = "x converted to another type, as the kernel copy does it"},
+    [](const Tensor& x, const CastAttributes& a) {
+      if (x.dtype() == a.dtype) return x;
+      // Numbers, and what is about to be one, change at once.
+      if (const ConstantOp* c = constant_op(x); c && x.rank() == 0) {
+        const auto value = c->scalar();
+        const bool integers = is_integer(x.dtype()) && is_integer(a.dtype);
+        // Integers wrap, as the kernel does it.
+        if (value && integers && bits(a.dtype) >= 8) {
+          return number_constant(a.dtype, *value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(*value))
+                                                     : static_cast<std::uint64_t>(*value));
+        }
+        if (value && !integers) return Graph::scalar(*value, a.dtype);
+      }
+      return apply(shared_cast(x.dtype(), a.dtype), {x});
+    }};
+
+constexpr std::string_view kGelus[] = {"erf", "tanh", "quick"};
+struct GeluAttributes {
+  Gelu form = Gelu::erf;
+  void fields(AttributeVisitor& v) {
+    v("form", form, Gelu::erf, kGelus,
+      "the exact one, or its approximation by tanh or by x · sigmoid(1.702 x) (quick)");
   }
-  throw InvalidArgument("gelu: {} is none of its forms", static_cast<int>(form));
+};
+constexpr Function kGelu = {
+    {.name = "gelu",
+     .operands = {{"x"}},
+     .results = {{"y", "x's shape", "x's type; integers and bool: f32"}},
+     .formula = "y = x / 2 · (1 + erf(x / √2))",
+     .summary = "the Gaussian error linear unit: x times the probability that a normal number is below x"},
+    [](const Tensor& x, const GeluAttributes& a) {
+      switch (a.form) {
+        case Gelu::erf:
+          return unary(ScalarOp::gelu_erf, x);
+        case Gelu::tanh:
+          return unary(ScalarOp::gelu_tanh, x);
+        case Gelu::quick:
+          return unary(ScalarOp::gelu_quick, x);
+      }
+      throw InvalidArgument("gelu: {} is none of its forms", static_cast<int>(a.form));
+    }};
+
+constexpr Function kMaximum = {
+    {.name = "maximum",
+     .operands = {{"a"}, {"b"}},
+     .results = {{"y", kCommonShape, kCommonType}},
+     .formula = "y = max(a, b)",
+     .summary = "the greater; NaN if one is NaN"},
+    [](const TensorLike& a, const TensorLike& b) { return maximum(a, b); }};
+constexpr Function kMinimum = {
+    {.name = "minimum",
+     .operands = {{"a"}, {"b"}},
+     .results = {{"y", kCommonShape, kCommonType}},
+     .formula = "y = min(a, b)",
+     .summary = "the lesser; NaN if one is NaN"},
+    [](const TensorLike& a, const TensorLike& b) { return minimum(a, b); }};
+
+// ---- Any operation by its name. The C++ functions take what stands for a name here, and their errors name that; so
+// they do not call these.
+
+struct ScalarOpAttributes {
+  std::string op = {};
+  void fields(AttributeVisitor& v) { v("op", op, "the operation's name, as weft/expression.h has it"); }
+
+  ScalarOp of(int operands) const {
+    const std::optional<ScalarOp> found = scalar_op(op);
+    if (found && *found != ScalarOp::cast && arity(*found) == operands) return *found;
+    throw InvalidArgument("op is {}, expected the name of an operation on {} operand{}", in_quotes(op), operands,
+                          operands == 1 ? "" : "s");
+  }
+};
+constexpr Function kUnary = {
+    {.name = "unary",
+     .operands = {{"x"}},
+     .results = {{"y", "x's shape", kTypeOfOp}},
+     .formula = "y = op(x)",
+     .summary = "the function that op names, of each element"},
+    [](const Tensor& x, const ScalarOpAttributes& a) { return unary(a.of(1), x); }};
+constexpr Function kBinary = {
+    {.name = "binary",
+     .operands = {{"a"}, {"b"}},
+     .results = {{"y", kCommonShape, kTypeOfOp}},
+     .formula = "y = op(a, b)",
+     .summary = "the function that op names, of each pair of elements"},
+    [](const TensorLike& a, const TensorLike& b, const ScalarOpAttributes& attributes) {
+      return binary(attributes.of(2), a, b);
+    }};
+constexpr Function kTernary = {
+    {.name = "ternary",
+     .operands = {{"a"}, {"b"}, {"c"}},
+     .results = {{"y", kCommonShape, kTypeOfOp}},
+     .formula = "y = op(a, b, c)",
+     .summary = "the function that op names, of each triple of elements"},
+    [](const TensorLike& a, const TensorLike& b, const TensorLike& c, const ScalarOpAttributes& attributes) {
+      return ternary(attributes.of(3), a, b, c);
+    }};
+
+struct NamedAttributes {
+  std::string name = {};
+  std::vector<double> parameters = {};
+  void fields(AttributeVisitor& v) {
+    v("name", name, "the function's name");
+    v("parameters", parameters, {}, "its parameters; those that are left out at the end have their defaults");
+  }
+};
+constexpr Function kElementwise = {
+    {.name = "elementwise",
+     .operands = {{.name = "operands", .arity = Arity::repeated}},
+     .results = {{"y", kCommonShape, "as the function of that name; nothing is promoted"}},
+     .formula = "y = name(operands…)",
+     .summary = "any function of weft/expressions.h, by its name"},
+    [](std::span<const Tensor> operands, const NamedAttributes& a) {
+      return elementwise(a.name, operands, a.parameters);
+    }};
+
+}  // namespace
+
+Tensor cast(const Operand& x, DType dtype) { return kCast(x, {dtype}); }
+
+Tensor gelu(const Operand& x, Gelu form) { return kGelu(x, {form}); }
+
+void add_elementwise_functions(FunctionRows& rows) {
+  rows.add(kCast, kGelu, kMaximum, kMinimum, kUnary, kBinary, kTernary, kElementwise);
 }
 
 Tensor Graph::scalar(Number value, DType dtype) { return number_constant(dtype, value.bits(dtype)); }

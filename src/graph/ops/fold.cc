@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/checked.h"
-#include "core/error_context.h"
 #include "core/format.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -119,61 +119,104 @@ std::optional<Batched> FoldOp::vmap(std::span<const Tensor> in, std::span<const 
   return batched_samples(shared_from_this(), in, axes);
 }
 
-Tensor unfold(const Operand& x, const Shape& window, const WindowOptions& o) try {
-  if (!x.defined()) throw InvalidArgument("unfold: the operand is an undefined Tensor");
-  if (x.rank() < 3 || x.rank() > 5) {
-    throw ShapeError("unfold: x is {}, expected [batch, channels] and one to three spatial axes", to_string(x.type()));
+namespace {
+
+// ---- Rows of functions, whose windows are columns; those of the op fold have axes of their own
+
+struct UnfoldAttributes {
+  Shape window = {};
+  WindowOptions options = {};
+  void fields(AttributeVisitor& v) {
+    v("window", window, "the sizes of windows");
+    v("strides", options.strides, {}, "elements of x from a window to the next; none: 1");
+    v("dilations", options.dilations, {}, "elements of x from an element of a window to the next; none: 1");
+    v("padding", options.padding, {}, "zeros in front of x; none: 0");
+    v("padding_after", options.padding_after, {}, "the same behind x; none: as padding");
   }
-  Shape sizes;
-  for (int d = 2; d < x.rank(); ++d) sizes.push_back(x.shape()[d]);
-  const Windows w = windows_of("unfold", sizes, window, o);
-  std::vector<std::int64_t> before{0, 0}, after{0, 0};
-  before.insert(before.end(), w.before.begin(), w.before.end());
-  after.insert(after.end(), w.after.begin(), w.after.end());
-  Tensor y = pad(x, before, after);
-  // Each spatial axis becomes two: in a window, and from window to window.
-  std::vector<int> order{0, 1};
-  for (int d = w.spatial - 1; d >= 0; --d) {
-    const int axis = 2 + d;
-    if (w.dilations[d] == 1 && w.strides[d] == window[d]) {
-      // Windows that touch are there already.
-      Shape split = y.shape();
-      split[axis] = w.places[d];
-      split.insert(axis + 1, window[d]);
-      y = reshape(slice(y, axis, 0, w.places[d] * window[d]), split);
-      std::vector<int> swapped;
-      for (int k = 0; k < y.rank(); ++k) swapped.push_back(k == axis ? axis + 1 : k == axis + 1 ? axis : k);
-      y = permute(y, swapped);
-    } else {
-      y = windows(y, {axis, window[d], w.strides[d], w.dilations[d]});
-    }
+};
+struct FoldColumnsAttributes : UnfoldAttributes {
+  Shape sizes = {};
+  void fields(AttributeVisitor& v) {
+    v("sizes", sizes, "the sizes of the result's spatial axes");
+    UnfoldAttributes::fields(v);
   }
-  for (const int part : {0, 1}) {
-    for (int d = 0; d < w.spatial; ++d) order.push_back(2 + 2 * d + part);
-  }
-  return reshape(permute(y, order), {x.shape()[0], x.shape()[1] * w.window_elements, w.columns});
-} catch (const Error& e) {
-  throw_in_function(e, "unfold");
+};
+
+constexpr Function kUnfold = {
+    {.name = "unfold",
+     .operands = {{.name = "x", .shape = "[n, C, spatial…]"}},
+     .results = {{"y", "[n, C · window elements, windows]", "x's type"}},
+     .formula = "y[n, (c, k), j] = x[n, c, j · stride + k · dilation − padding]",
+     .summary = "the windows of x as columns"},
+    [](const Tensor& x, const UnfoldAttributes& a) {
+      const Shape& window = a.window;
+      if (x.rank() < 3 || x.rank() > 5) {
+        throw ShapeError("unfold: x is {}, expected [batch, channels] and one to three spatial axes",
+                         to_string(x.type()));
+      }
+      Shape sizes;
+      for (int d = 2; d < x.rank(); ++d) sizes.push_back(x.shape()[d]);
+      const Windows w = windows_of("unfold", sizes, window, a.options);
+      std::vector<std::int64_t> before{0, 0}, after{0, 0};
+      before.insert(before.end(), w.before.begin(), w.before.end());
+      after.insert(after.end(), w.after.begin(), w.after.end());
+      Tensor y = pad(x, before, after);
+      // Each spatial axis becomes two: in a window, and from window to window.
+      std::vector<int> order{0, 1};
+      for (int d = w.spatial - 1; d >= 0; --d) {
+        const int axis = 2 + d;
+        if (w.dilations[d] == 1 && w.strides[d] == window[d]) {
+          // Windows that touch are there already.
+          Shape split = y.shape();
+          split[axis] = w.places[d];
+          split.insert(axis + 1, window[d]);
+          y = reshape(slice(y, axis, 0, w.places[d] * window[d]), split);
+          std::vector<int> swapped;
+          for (int k = 0; k < y.rank(); ++k) swapped.push_back(k == axis ? axis + 1 : k == axis + 1 ? axis : k);
+          y = permute(y, swapped);
+        } else {
+          y = windows(y, {axis, window[d], w.strides[d], w.dilations[d]});
+        }
+      }
+      for (const int part : {0, 1}) {
+        for (int d = 0; d < w.spatial; ++d) order.push_back(2 + 2 * d + part);
+      }
+      return reshape(permute(y, order), {x.shape()[0], x.shape()[1] * w.window_elements, w.columns});
+    }};
+
+constexpr Function kFoldColumns = {
+    {.name = "fold_columns",
+     .operands = {{.name = "x", .shape = "[n, C · window elements, windows]"}},
+     .results = {{"y", "[n, C, sizes…]", "x's type"}},
+     .formula = "y[n, c, j · stride + k · dilation − padding] = Σ x[n, (c, k), j]",
+     .summary = "what the columns of unfold add up to, which is its gradient",
+     .form_of = "fold"},
+    [](const Tensor& x, const FoldColumnsAttributes& a) {
+      const Shape &sizes = a.sizes, &window = a.window;
+      if (sizes.rank() < 1 || sizes.rank() > 3) {
+        throw ShapeError("fold: the sizes are {}, expected those of one to three spatial axes", to_string(sizes));
+      }
+      const Windows w = windows_of("fold", sizes, window, a.options);
+      if (x.rank() != 3 || x.shape()[1] % w.window_elements != 0 || x.shape()[2] != w.columns) {
+        throw ShapeError("fold: x is {}, expected [batch, channels · {}, {}] for windows {} on {}",
+                         to_string(x.type()), w.window_elements, w.columns, to_string(window), to_string(sizes));
+      }
+      Shape split{x.shape()[0], x.shape()[1] / w.window_elements};
+      for (const Dims* part : {&window, &w.places}) {
+        for (const std::int64_t n : *part) split.push_back(n);
+      }
+      return apply(make_op<FoldOp>(FoldAttributes{sizes, {w.strides, w.dilations, w.before}}), {reshape(x, split)});
+    }};
+
+}  // namespace
+
+Tensor unfold(const Operand& x, const Shape& window, const WindowOptions& o) { return kUnfold(x, {window, o}); }
+
+Tensor fold(const Operand& x, const Shape& sizes, const Shape& window, const WindowOptions& o) {
+  return kFoldColumns(x, {{window, o}, sizes});
 }
 
-Tensor fold(const Operand& x, const Shape& sizes, const Shape& window, const WindowOptions& o) try {
-  if (!x.defined()) throw InvalidArgument("fold: the operand is an undefined Tensor");
-  if (sizes.rank() < 1 || sizes.rank() > 3) {
-    throw ShapeError("fold: the sizes are {}, expected those of one to three spatial axes", to_string(sizes));
-  }
-  const Windows w = windows_of("fold", sizes, window, o);
-  if (x.rank() != 3 || x.shape()[1] % w.window_elements != 0 || x.shape()[2] != w.columns) {
-    throw ShapeError("fold: x is {}, expected [batch, channels · {}, {}] for windows {} on {}", to_string(x.type()),
-                     w.window_elements, w.columns, to_string(window), to_string(sizes));
-  }
-  Shape split{x.shape()[0], x.shape()[1] / w.window_elements};
-  for (const Dims* part : {&window, &w.places}) {
-    for (const std::int64_t n : *part) split.push_back(n);
-  }
-  return apply(make_op<FoldOp>(FoldAttributes{sizes, {w.strides, w.dilations, w.before}}), {reshape(x, split)});
-} catch (const Error& e) {
-  throw_in_function(e, "fold");
-}
+void add_fold_functions(FunctionRows& rows) { rows.add(kUnfold, kFoldColumns); }
 
 void add_fold_ops(OpRows& rows) { rows.push_back(op_row<FoldOp>(schema_of_kernel("fold", "[n, C, sizes…]"))); }
 

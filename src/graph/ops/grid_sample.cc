@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/error_context.h"
 #include "core/format.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -30,17 +30,15 @@ Tensor axis_moved(const Tensor& x, int from, int to) {
 }
 
 // x, or dy, with the channels second, as kernels have them.
-Tensor channels_second(const Operand& x, bool channels_last) {
-  return channels_last ? axis_moved(x, x.rank() - 1, 1) : Tensor(x);
+Tensor channels_second(const Tensor& x, bool channels_last) {
+  return channels_last ? axis_moved(x, x.rank() - 1, 1) : x;
 }
 
-void check_image(std::string_view op, std::string_view what, const Operand& x) {
+void check_image(std::string_view op, std::string_view what, const Tensor& x) {
   if (x.rank() >= 3 && x.rank() <= 5) return;
   throw ShapeError("{}: {} is {}, expected [batch, channels] and one to three spatial axes", op, what,
                    to_string(x.type()));
 }
-
-kernels::SampleOptions kernel_options(const GridSampleOptions& o) { return {o.mode, o.padding, o.align_corners}; }
 
 }  // namespace
 
@@ -256,69 +254,142 @@ std::optional<Batched> GridSampleOp::vmap(std::span<const Tensor> in, std::span<
   return batched_samples(shared_from_this(), in, axes);
 }
 
+namespace {
+
+// ---- Rows of functions: those of an op's name also have the channels last
+
+constexpr FunctionOperand kImage = {.name = "x", .shape = "[n, C, spatial…]"};
+constexpr FunctionOperand kGrid = {.name = "grid", .shape = "[n, places…, d]"};
+constexpr FunctionOperand kSampleGradient = {.name = "dy", .shape = "[n, C, places…]"};
+
+struct SampleAttributes {
+  kernels::SampleOptions options = {};
+  bool channels_last = false;
+  void fields(AttributeVisitor& v) {
+    options.fields(v);
+    v("channels_last", channels_last, false, "the channels are the last axis of all but the grid");
+  }
+};
+struct SampleGradientAttributes : SampleAttributes {
+  Dims sizes = {};
+  void fields(AttributeVisitor& v) {
+    v("sizes", sizes, "the sizes of the result's spatial axes");
+    SampleAttributes::fields(v);
+  }
+};
+SampleAttributes attributes_of(const GridSampleOptions& o) {
+  return {{o.mode, o.padding, o.align_corners}, o.channels_last};
+}
+
+constexpr Function kGridSample = {
+    {.name = "grid_sample",
+     .operands = {kImage, kGrid},
+     .results = {{"y", "[n, C, places…]", "x's type"}},
+     .formula = "y[n, c, i] = x[n, c, p], p = the position grid[n, i, :], from -1 to 1 inside of x",
+     .summary = "x at the positions that a grid has for each place of y"},
+    [](const Tensor& x, const Tensor& grid, const SampleAttributes& a) {
+      check_image("grid_sample", "x", x);
+      const Tensor y = apply(make_op<GridSampleOp>(GridSampleAttributes{.options = a.options}),
+                             {channels_second(x, a.channels_last), grid});
+      return a.channels_last ? axis_moved(y, 1, x.rank() - 1) : y;
+    }};
+constexpr Function kGridSampleGradient = {
+    {.name = "grid_sample_gradient",
+     .operands = {kSampleGradient, kGrid},
+     .results = {{"dx", "[n, C, sizes…]", "dy's type"}},
+     .formula = "dx[n, c, j] = Σ_i dy[n, c, i] · the weight that x[n, c, j] has in y[n, c, i]",
+     .summary = "the gradient of grid_sample for x, dy being the gradient of y"},
+    [](const Tensor& dy, const Tensor& grid, const SampleGradientAttributes& a) {
+      check_image("grid_sample_gradient", "dy", dy);
+      const Dims& sizes = a.sizes;
+      if (sizes.rank() != dy.rank() - 2 || std::ranges::any_of(sizes, [](std::int64_t n) { return n < 0; })) {
+        throw ShapeError(
+            "grid_sample_gradient: the sizes are {}, expected one of 0 or more for each of {} spatial axes",
+            to_string(sizes), dy.rank() - 2);
+      }
+      const Tensor dx = apply(make_op<GridSampleOp>(GridSampleAttributes{SampleFunction::gradient, a.options, sizes}),
+                              {channels_second(dy, a.channels_last), grid});
+      return a.channels_last ? axis_moved(dx, 1, dx.rank() - 1) : dx;
+    }};
+constexpr Function kGridSampleGridGradient = {
+    {.name = "grid_sample_grid_gradient",
+     .operands = {kSampleGradient, kImage, kGrid},
+     .results = {{"dgrid", "grid's shape", "grid's type"}},
+     .formula = "dgrid[n, i, d] = Σ_c dy[n, c, i] · ∂y[n, c, i] / ∂grid[n, i, d]",
+     .summary = "the gradient of grid_sample for the grid, dy being the gradient of y"},
+    [](const Tensor& dy, const Tensor& x, const Tensor& grid, const SampleAttributes& a) {
+      check_image("grid_sample_grid_gradient", "dy", dy);
+      check_image("grid_sample_grid_gradient", "x", x);
+      return apply(make_op<GridSampleOp>(GridSampleAttributes{SampleFunction::grid_gradient, a.options, {}}),
+                   {channels_second(dy, a.channels_last), channels_second(x, a.channels_last), grid});
+    }};
+
+struct AffineGridAttributes {
+  Shape sizes = {};
+  bool align_corners = false;
+  void fields(AttributeVisitor& v) {
+    v("sizes", sizes, "the sizes of the image, one to three");
+    v("align_corners", align_corners, false,
+      "whether -1 and 1 are the centres of the first and last elements; else their outer ends");
+  }
+};
+constexpr Function kAffineGrid = {
+    {.name = "affine_grid",
+     .operands = {{.name = "theta", .shape = "[n, d, d + 1]"}},
+     .results = {{"y", "[n, sizes…, d]", "theta's type"}},
+     .formula = "y[n, i…, :] = theta[n] · (position of i…, 1)",
+     .summary = "the grid of an affine map"},
+    [](const Tensor& theta, const AffineGridAttributes& a) {
+      const Shape& sizes = a.sizes;
+      const int d = sizes.rank();
+      if (d < 1 || d > 3 || theta.rank() != 3 || theta.shape()[1] != d || theta.shape()[2] != d + 1) {
+        throw ShapeError("affine_grid: theta is {} for the sizes {}, expected [batch, {}, {}] and one to three sizes",
+                         to_string(theta.type()), to_string(sizes), d, d + 1);
+      }
+      if (!is_floating(theta.dtype()))
+        throw TypeError("affine_grid: theta is {}, expected floats", to_string(theta.type()));
+      // The places' own positions [places, d], the last axis' first.
+      std::vector<Tensor> positions;
+      Shape column = sizes;
+      column.push_back(1);
+      for (int k = d - 1; k >= 0; --k) {
+        const std::int64_t n = sizes[k];
+        const double end = n <= 1 ? 0 : a.align_corners ? 1 : 1 - 1 / static_cast<double>(n);
+        Shape along = Dims::filled(d + 1, 1);
+        along[k] = n;
+        positions.push_back(broadcast_to(reshape(linspace(-end, end, n, theta.dtype()), along), column));
+      }
+      const std::int64_t n = theta.shape()[0];
+      const Tensor places = reshape(concat(positions, d), {element_count(sizes), d});
+      // theta's rows are (a matrix, what is added).
+      const Tensor turn = permute(slice(theta, 2, 0, d), {0, 2, 1});
+      const Tensor shift = permute(slice(theta, 2, d, d + 1), {0, 2, 1});
+      Shape result{n};
+      for (const std::int64_t size : sizes) result.push_back(size);
+      result.push_back(d);
+      return reshape(matmul(places, turn) + shift, result);
+    }};
+
+}  // namespace
+
 Tensor grid_sample(const Operand& x, const Operand& grid, const GridSampleOptions& o) {
-  if (!x.defined() || !grid.defined()) throw InvalidArgument("grid_sample: an operand is an undefined Tensor");
-  check_image("grid_sample", "x", x);
-  const Tensor y = apply(make_op<GridSampleOp>(GridSampleAttributes{.options = kernel_options(o)}),
-                         {channels_second(x, o.channels_last), grid});
-  return o.channels_last ? axis_moved(y, 1, x.rank() - 1) : y;
+  return kGridSample(x, grid, attributes_of(o));
 }
 
 Tensor grid_sample_gradient(const Operand& dy, const Operand& grid, const Dims& sizes, const GridSampleOptions& o) {
-  if (!dy.defined() || !grid.defined()) {
-    throw InvalidArgument("grid_sample_gradient: an operand is an undefined Tensor");
-  }
-  check_image("grid_sample_gradient", "dy", dy);
-  if (sizes.rank() != dy.rank() - 2 || std::ranges::any_of(sizes, [](std::int64_t n) { return n < 0; })) {
-    throw ShapeError("grid_sample_gradient: the sizes are {}, expected one of 0 or more for each of {} spatial axes",
-                     to_string(sizes), dy.rank() - 2);
-  }
-  const Tensor dx =
-      apply(make_op<GridSampleOp>(GridSampleAttributes{SampleFunction::gradient, kernel_options(o), sizes}),
-            {channels_second(dy, o.channels_last), grid});
-  return o.channels_last ? axis_moved(dx, 1, dx.rank() - 1) : dx;
+  return kGridSampleGradient(dy, grid, {attributes_of(o), sizes});
 }
 
 Tensor grid_sample_grid_gradient(const Operand& dy, const Operand& x, const Operand& grid, const GridSampleOptions& o) {
-  if (!dy.defined() || !x.defined() || !grid.defined()) {
-    throw InvalidArgument("grid_sample_grid_gradient: an operand is an undefined Tensor");
-  }
-  check_image("grid_sample_grid_gradient", "dy", dy);
-  check_image("grid_sample_grid_gradient", "x", x);
-  return apply(make_op<GridSampleOp>(GridSampleAttributes{SampleFunction::grid_gradient, kernel_options(o), {}}),
-               {channels_second(dy, o.channels_last), channels_second(x, o.channels_last), grid});
+  return kGridSampleGridGradient(dy, x, grid, attributes_of(o));
 }
 
-Tensor affine_grid(const Operand& theta, const Shape& sizes, bool align_corners) try {
-  if (!theta.defined()) throw InvalidArgument("affine_grid: theta is an undefined Tensor");
-  const int d = sizes.rank();
-  if (d < 1 || d > 3 || theta.rank() != 3 || theta.shape()[1] != d || theta.shape()[2] != d + 1) {
-    throw ShapeError("affine_grid: theta is {} for the sizes {}, expected [batch, {}, {}] and one to three sizes",
-                     to_string(theta.type()), to_string(sizes), d, d + 1);
-  }
-  if (!is_floating(theta.dtype()))
-    throw TypeError("affine_grid: theta is {}, expected floats", to_string(theta.type()));
-  // The places' own positions [places, d], the last axis' first.
-  std::vector<Tensor> positions;
-  Shape column = sizes;
-  column.push_back(1);
-  for (int k = d - 1; k >= 0; --k) {
-    const std::int64_t n = sizes[k];
-    const double end = n <= 1 ? 0 : align_corners ? 1 : 1 - 1 / static_cast<double>(n);
-    Shape along = Dims::filled(d + 1, 1);
-    along[k] = n;
-    positions.push_back(broadcast_to(reshape(linspace(-end, end, n, theta.dtype()), along), column));
-  }
-  const std::int64_t n = theta.shape()[0];
-  const Tensor places = reshape(concat(positions, d), {element_count(sizes), d});
-  // theta's rows are (a matrix, what is added).
-  const Tensor turn = permute(slice(theta, 2, 0, d), {0, 2, 1}), shift = permute(slice(theta, 2, d, d + 1), {0, 2, 1});
-  Shape result{n};
-  for (const std::int64_t size : sizes) result.push_back(size);
-  result.push_back(d);
-  return reshape(matmul(places, turn) + shift, result);
-} catch (const Error& e) {
-  throw_in_function(e, "affine_grid");
+Tensor affine_grid(const Operand& theta, const Shape& sizes, bool align_corners) {
+  return kAffineGrid(theta, {sizes, align_corners});
+}
+
+void add_grid_sample_functions(FunctionRows& rows) {
+  rows.add(kGridSample, kGridSampleGradient, kGridSampleGridGradient, kAffineGrid);
 }
 
 void add_grid_sample_ops(OpRows& rows) {

@@ -6,6 +6,7 @@
 #include "core/checked.h"
 #include "core/format.h"
 #include "core/is_or_are.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -722,26 +723,6 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
   return apply(make_op<ConcatOp>(ConcatAttributes{axis}), parts);
 }
 
-std::vector<Tensor> split(const Operand& x, std::span<const std::int64_t> sizes, int axis) {
-  if (!x.defined()) throw InvalidArgument("split: the operand is an undefined Tensor");
-  axis = normalize_axis(axis, x.rank(), "split");
-  std::int64_t total = 0;
-  for (const std::int64_t n : sizes) {
-    if (n < 0) throw InvalidArgument("split: a size of {}", n);
-    if (add_overflows(total, n, total)) throw ShapeError("split: sizes that pass 2^63 together");
-  }
-  if (total != x.shape()[axis]) {
-    throw ShapeError("split: sizes of {} together for axis {} of {}", total, axis, to_string(x.type()));
-  }
-  std::vector<Tensor> parts;
-  std::int64_t begin = 0;
-  for (const std::int64_t n : sizes) {
-    parts.push_back(slice(x, axis, begin, begin + n));
-    begin += n;
-  }
-  return parts;
-}
-
 namespace {
 
 // The shapes of x and of indices that name single elements, broadcast with each other but along the axis.
@@ -767,14 +748,6 @@ std::pair<Shape, Shape> broadcast_elements(std::string_view op, const Tensor& x,
 
 }  // namespace
 
-Tensor gather_elements(const Operand& x, const Operand& indices, int axis) {
-  if (!x.defined() || !indices.defined()) throw InvalidArgument("gather_elements: an operand is an undefined Tensor");
-  axis = normalize_axis(axis, x.rank(), "gather_elements");
-  const auto [of_x, of_indices] = broadcast_elements("gather_elements", x, indices, axis);
-  return apply(make_op<SelectOp>(GatherAttributes{Selecting::elements, axis}),
-               {broadcast_to(x, of_x), broadcast_to(indices, of_indices)});
-}
-
 Tensor gather_nd(const Operand& x, const Operand& indices, int batch) {
   if (!x.defined() || !indices.defined()) throw InvalidArgument("gather_nd: an operand is an undefined Tensor");
   return apply(make_op<SelectOp>(GatherAttributes{Selecting::tuples, batch}), {x, indices});
@@ -794,41 +767,124 @@ Tensor scatter_different_elements(const Tensor& x, const Tensor& indices, const 
   return scattered(kernels::ScatterKind::assign, {Selecting::elements, axis}, x, indices, updates, Repeats::none);
 }
 
-Tensor scatter_elements(kernels::ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates,
-                        int axis) {
-  if (!x.defined() || !indices.defined() || !updates.defined())
-    throw InvalidArgument("scatter_elements: an operand is an undefined Tensor");
-  axis = normalize_axis(axis, x.rank(), "scatter_elements");
-  const Shape chosen = broadcast_elements("scatter_elements", x, indices, axis).second;
-  Tensor at = broadcast_to(indices, chosen);
-  Tensor values = broadcasts_to(updates.shape(), chosen) ? broadcast_to(updates, chosen) : Tensor(updates);
-  // Where x has one element and the indices several, these become indices along the axis.
-  std::vector<int> order;
-  Shape joined = chosen;
-  const auto repeated = [&](int d) { return d != axis && x.shape()[d] == 1 && chosen[d] > 1; };
-  for (int d = 0; d < x.rank(); ++d) {
-    if (!repeated(d)) order.push_back(d);
-    if (d != axis) continue;
-    for (int r = 0; r < x.rank(); ++r) {
-      if (!repeated(r)) continue;
-      order.push_back(r);
-      joined[axis] *= chosen[r];
-      joined[r] = 1;
-    }
-  }
-  if (joined != chosen && values.shape() == chosen) {
-    at = reshape(permute(at, order), joined);
-    values = reshape(permute(values, order), joined);
-  }
-  return apply(make_op<ScatterOp>(ScatterAttributes{{Selecting::elements, axis}, op}), {x, at, values});
-}
-
 Tensor scatter_nd(kernels::ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates,
                   int batch) {
   if (!x.defined() || !indices.defined() || !updates.defined())
     throw InvalidArgument("scatter_nd: an operand is an undefined Tensor");
   return apply(make_op<ScatterOp>(ScatterAttributes{{Selecting::tuples, batch}, op}), {x, indices, updates});
 }
+
+namespace {
+
+// ---- Rows of functions that are more than the op of their name, or have none.
+
+struct SplitAttributes {
+  std::vector<std::int64_t> sizes = {};
+  int axis = 0;
+  void fields(AttributeVisitor& v) {
+    v("sizes", sizes, "how many elements each piece has along the axis");
+    v("axis", axis, 0, "the axis that is cut");
+  }
+};
+constexpr Function kSplit = {
+    {.name = "split",
+     .operands = {{"x"}},
+     .results = {{"y", "x's shape but for axis", "x's type", Arity::repeated}},
+     .formula = "[y[0], y[1], …] = x along axis",
+     .summary = "x cut into consecutive pieces of the sizes"},
+    [](const Tensor& x, const SplitAttributes& a) {
+      const int axis = normalize_axis(a.axis, x.rank(), "split");
+      std::int64_t total = 0;
+      for (const std::int64_t n : a.sizes) {
+        if (n < 0) throw InvalidArgument("split: a size of {}", n);
+        if (add_overflows(total, n, total)) throw ShapeError("split: sizes that pass 2^63 together");
+      }
+      if (total != x.shape()[axis]) {
+        throw ShapeError("split: sizes of {} together for axis {} of {}", total, axis, to_string(x.type()));
+      }
+      std::vector<Tensor> parts;
+      std::int64_t begin = 0;
+      for (const std::int64_t n : a.sizes) {
+        parts.push_back(slice(x, axis, begin, begin + n));
+        begin += n;
+      }
+      return parts;
+    }};
+
+struct ElementsAttributes {
+  GatherAttributes where = {.form = Selecting::elements};
+  void fields(AttributeVisitor& v) { where.fields(v); }
+};
+constexpr Function kGatherElements = {
+    {.name = "gather_elements",
+     .operands = {{"x"}, {.name = "indices", .shape = "x's rank"}},
+     .results = {{"y", "indices' shape; other axes than the named one broadcast with x's", "x's type"}},
+     .formula = "y[i…, j, k…] = x[i…, indices[i…, j, k…], k…]",
+     .summary = "single elements of x, each chosen by an index of its own"},
+    [](const Tensor& x, const Tensor& indices, const ElementsAttributes& a) {
+      const int axis = normalize_axis(a.where.axis, x.rank(), "gather_elements");
+      const auto [of_x, of_indices] = broadcast_elements("gather_elements", x, indices, axis);
+      return apply(make_op<SelectOp>(GatherAttributes{Selecting::elements, axis}),
+                   {broadcast_to(x, of_x), broadcast_to(indices, of_indices)});
+    }};
+
+struct ScatterElementsAttributes {
+  ScatterAttributes scatter = {.where = {.form = Selecting::elements}};
+  void fields(AttributeVisitor& v) { scatter.fields(v); }
+};
+constexpr Function kScatterElements = {
+    {.name = "scatter_elements",
+     .operands = {{"x"},
+                  {.name = "indices", .shape = "x's rank"},
+                  {.name = "updates", .shape = "broadcasts to the elements that are chosen"}},
+     .results = {{"y", "x's shape", "x's type"}},
+     .formula = "y = x, then y[i…, indices[i…, j, k…], k…] = op(y[i…, indices[i…, j, k…], k…], updates[i…, j, k…])",
+     .summary = "a copy of x with single elements, each chosen by an index of its own, combined with updates; negative "
+                "indices count from the end, updates whose index is outside are ignored"},
+    [](const Tensor& x, const Tensor& indices, const Tensor& updates, const ScatterElementsAttributes& a) {
+      ScatterAttributes attributes = a.scatter;
+      const int axis = normalize_axis(attributes.where.axis, x.rank(), "scatter_elements");
+      attributes.where.axis = axis;
+      const Shape chosen = broadcast_elements("scatter_elements", x, indices, axis).second;
+      Tensor at = broadcast_to(indices, chosen);
+      Tensor values = broadcasts_to(updates.shape(), chosen) ? broadcast_to(updates, chosen) : Tensor(updates);
+      // Where x has one element and the indices several, these become indices along the axis.
+      std::vector<int> order;
+      Shape joined = chosen;
+      const auto repeated = [&](int d) { return d != axis && x.shape()[d] == 1 && chosen[d] > 1; };
+      for (int d = 0; d < x.rank(); ++d) {
+        if (!repeated(d)) order.push_back(d);
+        if (d != axis) continue;
+        for (int r = 0; r < x.rank(); ++r) {
+          if (!repeated(r)) continue;
+          order.push_back(r);
+          joined[axis] *= chosen[r];
+          joined[r] = 1;
+        }
+      }
+      if (joined != chosen && values.shape() == chosen) {
+        at = reshape(permute(at, order), joined);
+        values = reshape(permute(values, order), joined);
+      }
+      return apply(make_op<ScatterOp>(std::move(attributes)), {x, at, values});
+    }};
+
+}  // namespace
+
+std::vector<Tensor> split(const Operand& x, std::span<const std::int64_t> sizes, int axis) {
+  return kSplit(x, {{sizes.begin(), sizes.end()}, axis});
+}
+
+Tensor gather_elements(const Operand& x, const Operand& indices, int axis) {
+  return kGatherElements(x, indices, {{Selecting::elements, axis}});
+}
+
+Tensor scatter_elements(kernels::ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates,
+                        int axis) {
+  return kScatterElements(x, indices, updates, {{{Selecting::elements, axis}, op}});
+}
+
+void add_index_functions(FunctionRows& rows) { rows.add(kSplit, kGatherElements, kScatterElements); }
 
 namespace {
 

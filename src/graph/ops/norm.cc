@@ -2,6 +2,7 @@
 
 #include "core/error_context.h"
 #include "core/format.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -726,28 +727,54 @@ Tensor instance_norm(const Operand& x, const Operand& scale, const Operand& bias
   throw_in_function(e, "instance_norm");
 }
 
+namespace {
+
+struct BatchNormAttributes {
+  double epsilon = 1e-5;
+  int channel_axis = 1;
+  void fields(AttributeVisitor& v) {
+    v("epsilon", epsilon, 1e-5, "added to the variance, so that it is never zero");
+    v("channel_axis", channel_axis, 1, "the axis of the channels");
+  }
+};
+constexpr std::string_view kChannels = "[channels]";
+constexpr Function kBatchNorm = {
+    {.name = "batch_norm",
+     .operands = {{"x"},
+                  {.name = "mean", .shape = kChannels},
+                  {.name = "variance", .shape = kChannels},
+                  {.name = "scale", .arity = Arity::optional, .shape = kChannels},
+                  {.name = "bias", .arity = Arity::optional, .shape = kChannels}},
+     .results = {{"y", "x's shape", "x's type"}},
+     .formula = "y = (x - mean) / sqrt(variance + epsilon) · scale + bias",
+     .summary = "batch norm as at inference: each channel by a mean and a variance that are given"},
+    [](const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& scale, const Tensor& bias,
+       const BatchNormAttributes& a) {
+      constexpr std::string_view kName = "batch_norm";
+      const auto given = [](const Tensor& v) { return v.defined() ? &v.type() : nullptr; };
+      check_inputs(kernels::kernel(kName), kName,
+                   std::array{given(x), given(mean), given(variance), given(scale), given(bias)});
+      kernels::check_epsilon(kName, a.epsilon);
+      const int axis = normalize_axis(a.channel_axis, x.rank(), kName);
+      const DType type = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+      const auto weight = [&](std::string_view operand, const Tensor& v) {
+        return per_channel(kName, operand, v, x, axis, type);
+      };
+      Tensor factor = rsqrt(weight("variance", variance) + a.epsilon);
+      if (scale.defined()) factor = factor * weight("scale", scale);
+      Tensor y = (cast(x, type) - weight("mean", mean)) * factor;
+      if (bias.defined()) y = y + weight("bias", bias);
+      return cast(y, x.dtype());
+    }};
+
+}  // namespace
+
 Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& variance, const Operand& scale,
-                  const Operand& bias, double epsilon, int channel_axis) try {
-  constexpr std::string_view kName = "batch_norm";
-  if (!x.defined() || !mean.defined() || !variance.defined())
-    throw InvalidArgument("batch_norm: x, the mean or the variance is an undefined Tensor");
-  const auto given = [](const Tensor& v) { return v.defined() ? &v.type() : nullptr; };
-  check_inputs(kernels::kernel(kName), kName,
-               std::array{given(x), given(mean), given(variance), given(scale), given(bias)});
-  kernels::check_epsilon(kName, epsilon);
-  const int axis = normalize_axis(channel_axis, x.rank(), kName);
-  const DType type = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const auto weight = [&](std::string_view operand, const Tensor& v) {
-    return per_channel(kName, operand, v, x, axis, type);
-  };
-  Tensor factor = rsqrt(weight("variance", variance) + epsilon);
-  if (scale.defined()) factor = factor * weight("scale", scale);
-  Tensor y = (cast(x, type) - weight("mean", mean)) * factor;
-  if (bias.defined()) y = y + weight("bias", bias);
-  return cast(y, x.dtype());
-} catch (const Error& e) {
-  throw_in_function(e, "batch_norm");
+                  const Operand& bias, double epsilon, int channel_axis) {
+  return kBatchNorm(x, mean, variance, scale, bias, {epsilon, channel_axis});
 }
+
+void add_norm_functions(FunctionRows& rows) { rows.add(kBatchNorm); }
 
 Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon) {
   const int rank = scale.defined() ? scale.rank() : bias.defined() ? bias.rank() : 1;

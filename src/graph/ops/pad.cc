@@ -8,6 +8,7 @@
 #include "core/error_context.h"
 #include "core/format.h"
 #include "graph/batch_in_order.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -332,12 +333,6 @@ Tensor triangle(const Operand& x, kernels::Triangle part, std::int64_t diagonal)
   return apply(make_op<TriangleOp>(kernels::TriangleOptions{part, diagonal}), {x});
 }
 
-Tensor one_hot(const Operand& indices, std::int64_t classes, DType dtype, int axis, Number on, Number off) {
-  if (!indices.defined()) throw InvalidArgument("one_hot: the operand is an undefined Tensor");
-  axis = normalize_axis(axis, indices.rank() + 1, "one_hot");
-  return apply(make_op<OneHotOp>(OneHotAttributes{classes, dtype, {axis, on, off}}), {indices});
-}
-
 // i32 if the first and the last number fit, else i64; u64 past its end; f32 of fractions.
 DType arange_type(const Number& start, const Number& step, bool integral, std::int64_t count) {
   if (!integral || !start.integral() || !step.integral()) return DType::f32;
@@ -356,20 +351,141 @@ Tensor arange(Number start, Number stop, Number step, std::optional<DType> dtype
   return in_function("arange", [&] { return ramp(start, step, count, type); });
 }
 
+namespace {
+
+// ---- Rows of functions that are more than the op of their name, or have none.
+
+struct OneHotFunctionAttributes {
+  OneHotAttributes own = {};
+  void fields(AttributeVisitor& v) {
+    v("classes", own.classes, "how many elements a row has");
+    v("dtype", own.dtype, DType::f32, "the type of the result");
+    own.options.fields(v);
+  }
+};
+constexpr Function kOneHot = {
+    {.name = "one_hot",
+     .operands = {{"indices"}},
+     .results = {{"y", "indices' shape with classes inserted at axis", "dtype"}},
+     .formula = "y[i…, c, j…] = on if indices[i…, j…] = c, else off",
+     .summary = "each index as a row that is on at the index and off elsewhere; negative indices count from the end, "
+                "others outside give a row that is off"},
+    [](const Tensor& indices, const OneHotFunctionAttributes& a) {
+      OneHotAttributes own = a.own;
+      own.options.axis = normalize_axis(own.options.axis, indices.rank() + 1, "one_hot");
+      return apply(make_op<OneHotOp>(std::move(own)), {indices});
+    }};
+
+// The C++ function has a default for no stop but that of the row, and so does not call it.
+struct ArangeAttributes {
+  Number start, stop = std::numeric_limits<double>::quiet_NaN(), step = 1;
+  std::optional<DType> dtype = {};
+  void fields(AttributeVisitor& v) {
+    v("start", start, "the first number; without a stop the numbers begin at 0, and this is the stop");
+    v("stop", stop, std::numeric_limits<double>::quiet_NaN(), "the end, which is not among the numbers");
+    v("step", step, 1, "the distance from a number to the next");
+    v("dtype", dtype, {}, "the type of the result");
+  }
+};
+constexpr Function kArange = {
+    {.name = "arange",
+     .results = {{"y", "[⌈(stop - start) / step⌉]",
+                  "dtype; without one i32 if all numbers are integers (i64 or u64 where that is too small), else f32"}},
+     .formula = "y[i] = start + i · step",
+     .summary = "start, start + step, … before stop"},
+    [](const ArangeAttributes& a) {
+      return std::isnan(a.stop.value()) ? arange(0, a.start, a.step, a.dtype)
+                                        : arange(a.start, a.stop, a.step, a.dtype);
+    }};
+
+struct LinspaceAttributes {
+  double start = 0, stop = 0;
+  std::int64_t count = 0;
+  DType dtype = DType::f32;
+  bool endpoint = true;
+  void fields(AttributeVisitor& v) {
+    v("start", start, "the first number");
+    v("stop", stop, "the last number");
+    v("count", count, "how many numbers there are");
+    v("dtype", dtype, DType::f32, "the type of the result");
+    v("endpoint", endpoint, true, "stop is among the numbers; else it would be the next one");
+  }
+};
+constexpr Function kLinspace = {
+    {.name = "linspace",
+     .results = {{"y", "[count]", "dtype"}},
+     .formula = "y[i] = start + i · (stop - start) / (count - 1)",
+     .summary = "numbers at equal distances from start to stop; with endpoint = false stop would be the next one"},
+    [](const LinspaceAttributes& a) {
+      if (a.count < 0) throw InvalidArgument("linspace: {} numbers were asked for", a.count);
+      if (!a.endpoint && a.count > 0) return slice(linspace(a.start, a.stop, a.count + 1, a.dtype), 0, 0, a.count);
+      return ramp_between(a.start, a.stop, a.count, a.dtype);
+    }};
+
+struct EyeAttributes {
+  std::int64_t rows = 0;
+  std::optional<std::int64_t> columns = {};
+  DType dtype = DType::f32;
+  std::int64_t diagonal = 0;
+  void fields(AttributeVisitor& v) {
+    v("rows", rows, "how many rows there are");
+    v("columns", columns, {}, "how many columns there are; without it as many as rows");
+    v("dtype", dtype, DType::f32, "the type of the result");
+    v("diagonal", diagonal, 0, "how many diagonals the ones are above the main one; negative: below");
+  }
+};
+constexpr Function kEye = {
+    {.name = "eye",
+     .results = {{"y", "[rows, columns]", "dtype"}},
+     .formula = "y[r, c] = 1 if c - r = diagonal, else 0",
+     .summary = "ones on a diagonal, zeros elsewhere"},
+    [](const EyeAttributes& a) {
+      return band(a.rows, a.columns.value_or(a.rows), a.dtype, ScalarOp::equal, a.diagonal);
+    }};
+
+struct TriangleMatrixAttributes {
+  std::int64_t rows = 0, columns = 0;
+  DType dtype = DType::f32;
+  kernels::TriangleOptions options = {};
+  void fields(AttributeVisitor& v) {
+    v("rows", rows, "how many rows there are");
+    v("columns", columns, "how many columns there are");
+    v("dtype", dtype, "the type of the result");
+    v("part", options.part, kernels::Triangle::lower, kernels::kTriangles, "which triangle has the ones");
+    v("diagonal", options.diagonal, 0, "0 for the main diagonal, k for the one k above it, -k for the one k below");
+  }
+};
+constexpr Function kTriangleMatrix = {
+    {.name = "triangle_matrix",
+     .results = {{"y", "[rows, columns]", "dtype"}},
+     .formula = "y[r, c] = 1 if c - r ≤ diagonal (lower) or c - r ≥ diagonal (upper), else 0",
+     .summary = "ones on a diagonal and on one side of it, zeros elsewhere",
+     .form_of = "triangle"},
+    [](const TriangleMatrixAttributes& a) {
+      const bool lower = a.options.part == kernels::Triangle::lower;
+      return band(a.rows, a.columns, a.dtype, lower ? ScalarOp::less_equal : ScalarOp::greater_equal,
+                  a.options.diagonal);
+    }};
+
+}  // namespace
+
+Tensor one_hot(const Operand& indices, std::int64_t classes, DType dtype, int axis, Number on, Number off) {
+  return kOneHot(indices, {{classes, dtype, {axis, on, off}}});
+}
+
 Tensor linspace(double start, double stop, std::int64_t count, DType dtype, bool endpoint) {
-  if (count < 0) throw InvalidArgument("linspace: {} numbers were asked for", count);
-  if (!endpoint && count > 0) return slice(linspace(start, stop, count + 1, dtype), 0, 0, count);
-  return in_function("linspace", [&] { return ramp_between(start, stop, count, dtype); });
+  return kLinspace({start, stop, count, dtype, endpoint});
 }
 
 Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t diagonal) {
-  return in_function("eye", [&] { return band(rows, columns, dtype, ScalarOp::equal, diagonal); });
+  return kEye({rows, columns, dtype, diagonal});
 }
 
 Tensor triangle(std::int64_t rows, std::int64_t columns, DType dtype, kernels::Triangle part, std::int64_t diagonal) {
-  const ScalarOp side = part == kernels::Triangle::lower ? ScalarOp::less_equal : ScalarOp::greater_equal;
-  return in_function("triangle", [&] { return band(rows, columns, dtype, side, diagonal); });
+  return kTriangleMatrix({rows, columns, dtype, {part, diagonal}});
 }
+
+void add_pad_functions(FunctionRows& rows) { rows.add(kOneHot, kArange, kLinspace, kEye, kTriangleMatrix); }
 
 void add_pad_ops(OpRows& rows) {
   rows.push_back(op_row<PadOp>(schema_of_kernel("pad")));

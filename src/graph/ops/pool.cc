@@ -7,6 +7,7 @@
 
 #include "core/error_context.h"
 #include "core/format.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -37,7 +38,7 @@ Axes spatial_axes(int rank, bool channels_last) {
   return Axes(axes);
 }
 
-void check_rank(std::string_view op, std::string_view what, const Operand& x) {
+void check_rank(std::string_view op, std::string_view what, const Tensor& x) {
   if (!x.defined()) throw InvalidArgument("{}: {} is an undefined Tensor", op, what);
   if (x.rank() < 3 || x.rank() > 5) {
     throw ShapeError("{}: {} is {}, expected [batch, channels] and one to three spatial axes", op, what,
@@ -125,7 +126,7 @@ PoolAttributes attributes_of(PoolFunction f, const PoolOptions& o) {
           .channels_last = o.channels_last};
 }
 
-Tensor pool(PoolAttributes attributes, const Operand& x) {
+Tensor pool(PoolAttributes attributes, const Tensor& x) {
   check_rank(name_of(attributes.function), "x", x);
   return apply(make_op<PoolOp>(std::move(attributes)), {x});
 }
@@ -166,7 +167,7 @@ Tensor max_pool_of(PoolAttributes attributes, const Operand& x) {
   return pool(std::move(attributes), x);
 }
 
-Tensor adaptive(std::string_view name, PoolFunction f, const Operand& x, const Dims& sizes, bool channels_last) try {
+Tensor adaptive(std::string_view name, PoolFunction f, const Tensor& x, const Dims& sizes, bool channels_last) {
   check_rank(name, "x", x);
   checked_sizes(name, sizes, x.rank() - 2);
   if (x.size() == 0 && element_count(spatial_sizes(x.shape(), channels_last)) == 0 && element_count(sizes) > 0) {
@@ -175,12 +176,10 @@ Tensor adaptive(std::string_view name, PoolFunction f, const Operand& x, const D
   return apply(make_op<PoolOp>(PoolAttributes{
                    .function = f, .adaptive = true, .output_sizes = sizes, .channels_last = channels_last}),
                {x});
-} catch (const Error& e) {
-  throw_in_function(e, name);
 }
 
 // The gradient of a pool of an x with spatial axes of these sizes.
-Tensor gradient(PoolAttributes attributes, const Operand& dy, const Dims& sizes, const Operand* indices = nullptr) {
+Tensor gradient(PoolAttributes attributes, const Tensor& dy, const Dims& sizes, const Tensor* indices = nullptr) {
   const std::string_view name = name_of(attributes.function);
   check_rank(name, "dy", dy);
   if (indices && !indices->defined()) throw InvalidArgument("{}: the indices are an undefined Tensor", name);
@@ -192,11 +191,9 @@ Tensor gradient(PoolAttributes attributes, const Operand& dy, const Dims& sizes,
 
 PooledMax both(const Tensor& values) { return {values, values.node()->value(1)}; }
 
-Tensor global(std::string_view op, kernels::ReduceKind kind, const Operand& x, bool channels_last) try {
+Tensor global(std::string_view op, kernels::ReduceKind kind, const Tensor& x, bool channels_last) {
   check_rank(op, "x", x);
   return reduce(kind, x, spatial_axes(x.rank(), channels_last), true);
-} catch (const Error& e) {
-  throw_in_function(e, op);
 }
 
 bool one_window(const Dims& sizes) {
@@ -435,50 +432,6 @@ Tensor lp_pool(const Operand& x, double p, const PoolOptions& o) {
   return pool(std::move(attributes), x);
 }
 
-Tensor l2_pool(const Operand& x, const PoolOptions& o) {
-  return in_function("l2_pool", [&] { return lp_pool(x, 2, o); });
-}
-
-Tensor adaptive_average_pool(const Operand& x, const Dims& sizes, bool channels_last) {
-  constexpr std::string_view kName = "adaptive_average_pool";
-  check_rank(kName, "x", x);
-  if (one_window(checked_sizes(kName, sizes, x.rank() - 2)) && x.size() > 0) {
-    return global(kName, ReduceKind::mean, x, channels_last);
-  }
-  return adaptive(kName, PoolFunction::average, x, sizes, channels_last);
-}
-
-Tensor adaptive_max_pool(const Operand& x, const Dims& sizes, bool channels_last) {
-  constexpr std::string_view kName = "adaptive_max_pool";
-  check_rank(kName, "x", x);
-  if (one_window(checked_sizes(kName, sizes, x.rank() - 2)) && x.size() > 0) {
-    return global(kName, ReduceKind::max, x, channels_last);
-  }
-  return adaptive(kName, PoolFunction::max, x, sizes, channels_last);
-}
-
-PooledMax adaptive_max_pool_with_indices(const Operand& x, const Dims& sizes, bool channels_last) {
-  return both(adaptive("adaptive_max_pool_with_indices", PoolFunction::max_with_indices, x, sizes, channels_last));
-}
-
-Tensor global_average_pool(const Operand& x, bool channels_last) {
-  return global("global_average_pool", ReduceKind::mean, x, channels_last);
-}
-
-Tensor global_max_pool(const Operand& x, bool channels_last) {
-  return global("global_max_pool", ReduceKind::max, x, channels_last);
-}
-
-Tensor global_lp_pool(const Operand& x, double p, bool channels_last) {
-  constexpr std::string_view kName = "global_lp_pool";
-  if (!(p > 0) || !std::isfinite(p)) throw InvalidArgument("{}: p is {}, expected a positive number", kName, p);
-  if (p == 1) return global(kName, ReduceKind::l1, x, channels_last);
-  if (p == 2) return global(kName, ReduceKind::l2, x, channels_last);
-  check_rank(kName, "x", x);
-  if (!is_floating(x.dtype())) throw TypeError("{}: x is {}; expected floats", kName, to_string(x.type()));
-  return in_function(kName, [&] { return vector_norm(x, p, spatial_axes(x.rank(), channels_last), true); });
-}
-
 Tensor max_pool_gradient(const Operand& dy, const Operand& indices, const Dims& sizes, const PoolOptions& o) {
   return gradient(attributes_of(PoolFunction::max_gradient, o), dy, sizes, &indices);
 }
@@ -487,65 +440,265 @@ Tensor average_pool_gradient(const Operand& dy, const Dims& sizes, const PoolOpt
   return gradient(attributes_of(PoolFunction::average_gradient, o), dy, sizes);
 }
 
-Tensor lp_pool_gradient(const Operand& dy, const Operand& x, const Operand& y, double p, const PoolOptions& o) try {
-  constexpr std::string_view kName = "lp_pool_gradient";
-  check_rank(kName, "dy", dy);
-  check_rank(kName, "x", x);
-  if (!y.defined() || y.shape() != dy.shape()) {
-    throw ShapeError("{}: y is {}, expected the shape of dy {}", kName,
-                     y.defined() ? to_string(y.type()) : "an undefined Tensor", to_string(dy.type()));
+namespace {
+
+// ---- Rows of functions that have no op of their name
+
+constexpr std::string_view kWindows = "[n, c, windows…]", kPooled = "[n, c, sizes…]", kOnes = "[n, c, 1…]";
+constexpr std::string_view kSame = "x's type";
+constexpr FunctionOperand kImage = {.name = "x", .shape = "[n, c, spatial…]"};
+constexpr FunctionOperand kPooledGradient = {.name = "dy", .shape = "the result's shape"};
+
+// Of norms, whose divisor is no part of them.
+struct NormPoolAttributes {
+  PoolOptions options = {};
+  void fields(AttributeVisitor& v) {
+    v("window", options.window, "the sizes of windows");
+    v("strides", options.strides, {}, "elements of x from a window to the next; none: the window's sizes");
+    v("dilations", options.dilations, {}, "elements of x from an element of a window to the next; none: 1");
+    v("padding", options.padding, {}, "elements in front of x that take no part; none: 0");
+    v("padding_after", options.padding_after, {}, "the same behind x; none: as padding");
+    v("ceil_mode", options.ceil_mode, false,
+      "also a last window that only begins in x or the padding in front of it");
+    v("output_sizes", options.output_sizes, {},
+      "how many windows there are, instead of what follows from the padding");
+    v("channels_last", options.channels_last, false, "the channels are the last axis of all tensors");
   }
-  if (!(p > 0) || !std::isfinite(p)) throw InvalidArgument("{}: p is {}, expected a positive number", kName, p);
-  if (x.rank() != dy.rank()) {
-    throw ShapeError("{}: x is {} and dy is {}, expected one rank", kName, to_string(x.type()), to_string(dy.type()));
+};
+struct NormPoolGradientAttributes : NormPoolAttributes {
+  double p = 2;
+  void fields(AttributeVisitor& v) {
+    v("p", p, 2, "the exponent of the norm");
+    NormPoolAttributes::fields(v);
   }
-  // dy · y^(1 − p), summed over the windows of each element, times sign(x) · |x|^(p − 1); no narrower than f32. Of
-  // windows of zeros it is 0, and so are its own derivatives.
-  const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const auto as_wide = [wide](const Tensor& v) { return v.dtype() == wide ? v : cast(v, wide); };
-  const Tensor zero = equal(y, 0), norm = select(zero, 1, as_wide(y));
-  const Tensor scaled = p == 1 ? as_wide(dy) : p == 2 ? as_wide(dy) / norm : as_wide(dy) * pow(norm, 1 - p);
-  PoolOptions sums = o;
-  sums.divisor = 1;
-  const Tensor sum = average_pool_gradient(select(zero, 0, scaled), spatial_sizes(x.shape(), o.channels_last), sums);
-  const Tensor own = as_wide(x);
-  const Tensor dx = sum * (p == 1 ? sign(own) : p == 2 ? own : sign(own) * pow(abs(own), p - 1));
-  return x.dtype() == wide ? dx : cast(dx, x.dtype());
-} catch (const Error& e) {
-  throw_in_function(e, "lp_pool_gradient");
+};
+struct SizesAttributes {
+  Dims sizes = {};
+  bool channels_last = false;
+  void fields(AttributeVisitor& v) {
+    v("sizes", sizes, "the sizes of the result's spatial axes");
+    v("channels_last", channels_last, false, "the channels are the last axis of all tensors");
+  }
+};
+struct ChannelsAttributes {
+  bool channels_last = false;
+  void fields(AttributeVisitor& v) {
+    v("channels_last", channels_last, false, "the channels are the last axis of x and the result");
+  }
+};
+struct GlobalNormAttributes {
+  double p = 2;
+  bool channels_last = false;
+  void fields(AttributeVisitor& v) {
+    v("p", p, 2, "the exponent of the norm");
+    v("channels_last", channels_last, false, "the channels are the last axis of x and the result");
+  }
+};
+
+void check_exponent(std::string_view function, double p) {
+  if (!(p > 0) || !std::isfinite(p)) throw InvalidArgument("{}: p is {}, expected a positive number", function, p);
 }
 
-Tensor adaptive_average_pool_gradient(const Operand& dy, const Dims& sizes, bool channels_last) try {
-  return gradient({.function = PoolFunction::average_gradient, .adaptive = true, .channels_last = channels_last}, dy,
-                  sizes);
-} catch (const Error& e) {
-  throw_in_function(e, "adaptive_average_pool_gradient");
-}
+constexpr Function kL2Pool = {
+    {.name = "l2_pool",
+     .operands = {kImage},
+     .results = {{"y", kWindows, kSame}},
+     .formula = "y = (Σ over each window of x²)^(1/2)",
+     .summary = "the Euclidean norm of each window, as lp_pool"},
+    [](const Tensor& x, const NormPoolAttributes& a) { return lp_pool(x, 2, a.options); }};
 
-Tensor adaptive_max_pool_gradient(const Operand& dy, const Operand& indices, const Dims& sizes,
-                                  bool channels_last) try {
-  return gradient({.function = PoolFunction::max_gradient, .adaptive = true, .channels_last = channels_last}, dy, sizes,
-                  &indices);
-} catch (const Error& e) {
-  throw_in_function(e, "adaptive_max_pool_gradient");
-}
-
-Tensor max_unpool(const Operand& x, const Operand& indices, const Dims& sizes, bool channels_last) try {
-  constexpr std::string_view kName = "max_unpool";
-  check_rank(kName, "x", x);
-  checked_sizes(kName, sizes, x.rank() - 2);
-  if (!indices.defined() || indices.shape() != x.shape()) {
-    throw ShapeError("{}: the indices are {}, expected the shape of x {}", kName,
-                     indices.defined() ? to_string(indices.type()) : "an undefined Tensor", to_string(x.type()));
+// One window over all is a reduction.
+Tensor adaptive_or_global(std::string_view name, PoolFunction function, ReduceKind kind, const Tensor& x,
+                          const SizesAttributes& a) {
+  check_rank(name, "x", x);
+  if (one_window(checked_sizes(name, a.sizes, x.rank() - 2)) && x.size() > 0) {
+    return global(name, kind, x, a.channels_last);
   }
-  Shape result = x.shape();
-  for (int d = 0; d < sizes.rank(); ++d) result[first_spatial(channels_last) + d] = sizes[d];
-  const Tensor empty = with_one_plane(broadcast_to(Graph::scalar(0, x.dtype()), result), channels_last);
-  return reshape(scatter_elements(ScatterKind::assign, empty, with_one_plane(indices, channels_last),
-                                  with_one_plane(x, channels_last), first_spatial(channels_last)),
-                 result);
-} catch (const Error& e) {
-  throw_in_function(e, "max_unpool");
+  return adaptive(name, function, x, a.sizes, a.channels_last);
+}
+constexpr Function kAdaptiveAveragePool = {
+    {.name = "adaptive_average_pool",
+     .operands = {kImage},
+     .results = {{"y", kPooled, kSame}},
+     .formula = "y = the mean of each window",
+     .summary = "the mean of each of as many windows as are asked for"},
+    [](const Tensor& x, const SizesAttributes& a) {
+      return adaptive_or_global("adaptive_average_pool", PoolFunction::average, ReduceKind::mean, x, a);
+    }};
+constexpr Function kAdaptiveMaxPool = {
+    {.name = "adaptive_max_pool",
+     .operands = {kImage},
+     .results = {{"y", kPooled, kSame}},
+     .formula = "y = the greatest of each window",
+     .summary = "the greatest element of each of as many windows as are asked for"},
+    [](const Tensor& x, const SizesAttributes& a) {
+      return adaptive_or_global("adaptive_max_pool", PoolFunction::max, ReduceKind::max, x, a);
+    }};
+constexpr Function kAdaptiveMaxPoolWithIndices = {
+    {.name = "adaptive_max_pool_with_indices",
+     .operands = {kImage},
+     .results = {{"values", kPooled, kSame}, {"indices", kPooled, "i32"}},
+     .formula = "values = the greatest of each window, at indices of the spatial axes",
+     .summary = "the greatest element of each of as many windows as are asked for, and its position"},
+    [](const Tensor& x, const SizesAttributes& a) {
+      return both(adaptive("adaptive_max_pool_with_indices", PoolFunction::max_with_indices, x, a.sizes,
+                           a.channels_last));
+    }};
+
+constexpr Function kGlobalAveragePool = {
+    {.name = "global_average_pool",
+     .operands = {kImage},
+     .results = {{"y", kOnes, kSame}},
+     .formula = "y = the mean over the spatial axes",
+     .summary = "a reduction over the spatial axes"},
+    [](const Tensor& x, const ChannelsAttributes& a) {
+      return global("global_average_pool", ReduceKind::mean, x, a.channels_last);
+    }};
+constexpr Function kGlobalMaxPool = {
+    {.name = "global_max_pool",
+     .operands = {kImage},
+     .results = {{"y", kOnes, kSame}},
+     .formula = "y = the greatest over the spatial axes",
+     .summary = "a reduction over the spatial axes"},
+    [](const Tensor& x, const ChannelsAttributes& a) {
+      return global("global_max_pool", ReduceKind::max, x, a.channels_last);
+    }};
+constexpr Function kGlobalLpPool = {
+    {.name = "global_lp_pool",
+     .operands = {kImage},
+     .results = {{"y", kOnes, kSame}},
+     .formula = "y = (Σ over the spatial axes of |x|^p)^(1/p)",
+     .summary = "a reduction over the spatial axes"},
+    [](const Tensor& x, const GlobalNormAttributes& a) {
+      constexpr std::string_view kName = "global_lp_pool";
+      check_exponent(kName, a.p);
+      if (a.p == 1) return global(kName, ReduceKind::l1, x, a.channels_last);
+      if (a.p == 2) return global(kName, ReduceKind::l2, x, a.channels_last);
+      check_rank(kName, "x", x);
+      if (!is_floating(x.dtype())) throw TypeError("{}: x is {}; expected floats", kName, to_string(x.type()));
+      return vector_norm(x, a.p, spatial_axes(x.rank(), a.channels_last), true);
+    }};
+
+constexpr Function kLpPoolGradient = {
+    {.name = "lp_pool_gradient",
+     .operands = {kPooledGradient, kImage, {.name = "y", .shape = "dy's shape"}},
+     .results = {{"dx", "x's shape", kSame}},
+     .formula = "dx = sign(x) · |x|^(p - 1) · Σ over the windows of x of dy · y^(1 - p)",
+     .summary = "the gradient of lp_pool for x, dy being the gradient of y"},
+    [](const Tensor& dy, const Tensor& x, const Tensor& y, const NormPoolGradientAttributes& a) {
+      constexpr std::string_view kName = "lp_pool_gradient";
+      const double p = a.p;
+      check_rank(kName, "dy", dy);
+      check_rank(kName, "x", x);
+      if (y.shape() != dy.shape()) {
+        throw ShapeError("{}: y is {}, expected the shape of dy {}", kName, to_string(y.type()), to_string(dy.type()));
+      }
+      check_exponent(kName, p);
+      if (x.rank() != dy.rank()) {
+        throw ShapeError("{}: x is {} and dy is {}, expected one rank", kName, to_string(x.type()),
+                         to_string(dy.type()));
+      }
+      // dy · y^(1 − p), summed over the windows of each element, times sign(x) · |x|^(p − 1); no narrower than f32. Of
+      // windows of zeros it is 0, and so are its own derivatives.
+      const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+      const auto as_wide = [wide](const Tensor& v) { return v.dtype() == wide ? v : cast(v, wide); };
+      const Tensor zero = equal(y, 0), norm = select(zero, 1, as_wide(y));
+      const Tensor scaled = p == 1 ? as_wide(dy) : p == 2 ? as_wide(dy) / norm : as_wide(dy) * pow(norm, 1 - p);
+      PoolOptions sums = a.options;
+      sums.divisor = 1;
+      const Tensor sum =
+          average_pool_gradient(select(zero, 0, scaled), spatial_sizes(x.shape(), sums.channels_last), sums);
+      const Tensor own = as_wide(x);
+      const Tensor dx = sum * (p == 1 ? sign(own) : p == 2 ? own : sign(own) * pow(abs(own), p - 1));
+      return x.dtype() == wide ? dx : cast(dx, x.dtype());
+    }};
+constexpr Function kAdaptiveAveragePoolGradient = {
+    {.name = "adaptive_average_pool_gradient",
+     .operands = {kPooledGradient},
+     .results = {{"dx", kPooled, "dy's type"}},
+     .formula = "dx[n, c, j] = Σ over the windows i that contain j of dy[n, c, i] / divisor(i)",
+     .summary = "the gradient of adaptive_average_pool for x"},
+    [](const Tensor& dy, const SizesAttributes& a) {
+      return gradient(
+          {.function = PoolFunction::average_gradient, .adaptive = true, .channels_last = a.channels_last}, dy,
+          a.sizes);
+    }};
+constexpr Function kAdaptiveMaxPoolGradient = {
+    {.name = "adaptive_max_pool_gradient",
+     .operands = {kPooledGradient, {.name = "indices", .shape = "dy's shape"}},
+     .results = {{"dx", kPooled, "dy's type"}},
+     .formula = "dx[n, c, j] = Σ dy[n, c, i] over the windows i whose index is j",
+     .summary = "the gradient of adaptive_max_pool_with_indices for x"},
+    [](const Tensor& dy, const Tensor& indices, const SizesAttributes& a) {
+      return gradient({.function = PoolFunction::max_gradient, .adaptive = true, .channels_last = a.channels_last}, dy,
+                      a.sizes, &indices);
+    }};
+
+constexpr Function kMaxUnpool = {
+    {.name = "max_unpool",
+     .operands = {{.name = "x", .shape = "[n, c, windows…]"}, {.name = "indices", .shape = "x's shape"}},
+     .results = {{"y", kPooled, kSame}},
+     .formula = "y[n, c, indices[n, c, i]] = x[n, c, i], else 0",
+     .summary = "elements put back where max_pool_with_indices found them"},
+    [](const Tensor& x, const Tensor& indices, const SizesAttributes& a) {
+      constexpr std::string_view kName = "max_unpool";
+      check_rank(kName, "x", x);
+      checked_sizes(kName, a.sizes, x.rank() - 2);
+      if (indices.shape() != x.shape()) {
+        throw ShapeError("{}: the indices are {}, expected the shape of x {}", kName, to_string(indices.type()),
+                         to_string(x.type()));
+      }
+      const bool last = a.channels_last;
+      Shape result = x.shape();
+      for (int d = 0; d < a.sizes.rank(); ++d) result[first_spatial(last) + d] = a.sizes[d];
+      const Tensor empty = with_one_plane(broadcast_to(Graph::scalar(0, x.dtype()), result), last);
+      return reshape(scatter_elements(ScatterKind::assign, empty, with_one_plane(indices, last),
+                                      with_one_plane(x, last), first_spatial(last)),
+                     result);
+    }};
+
+}  // namespace
+
+Tensor l2_pool(const Operand& x, const PoolOptions& o) { return kL2Pool(x, {o}); }
+
+Tensor adaptive_average_pool(const Operand& x, const Dims& sizes, bool channels_last) {
+  return kAdaptiveAveragePool(x, {sizes, channels_last});
+}
+
+Tensor adaptive_max_pool(const Operand& x, const Dims& sizes, bool channels_last) {
+  return kAdaptiveMaxPool(x, {sizes, channels_last});
+}
+
+PooledMax adaptive_max_pool_with_indices(const Operand& x, const Dims& sizes, bool channels_last) {
+  return kAdaptiveMaxPoolWithIndices(x, {sizes, channels_last});
+}
+
+Tensor global_average_pool(const Operand& x, bool channels_last) { return kGlobalAveragePool(x, {channels_last}); }
+
+Tensor global_max_pool(const Operand& x, bool channels_last) { return kGlobalMaxPool(x, {channels_last}); }
+
+Tensor global_lp_pool(const Operand& x, double p, bool channels_last) { return kGlobalLpPool(x, {p, channels_last}); }
+
+Tensor lp_pool_gradient(const Operand& dy, const Operand& x, const Operand& y, double p, const PoolOptions& o) {
+  return kLpPoolGradient(dy, x, y, {{o}, p});
+}
+
+Tensor adaptive_average_pool_gradient(const Operand& dy, const Dims& sizes, bool channels_last) {
+  return kAdaptiveAveragePoolGradient(dy, {sizes, channels_last});
+}
+
+Tensor adaptive_max_pool_gradient(const Operand& dy, const Operand& indices, const Dims& sizes, bool channels_last) {
+  return kAdaptiveMaxPoolGradient(dy, indices, {sizes, channels_last});
+}
+
+Tensor max_unpool(const Operand& x, const Operand& indices, const Dims& sizes, bool channels_last) {
+  return kMaxUnpool(x, indices, {sizes, channels_last});
+}
+
+void add_pool_functions(FunctionRows& rows) {
+  rows.add(kL2Pool, kAdaptiveAveragePool, kAdaptiveMaxPool, kAdaptiveMaxPoolWithIndices, kGlobalAveragePool,
+           kGlobalMaxPool, kGlobalLpPool);
+  rows.add(kLpPoolGradient, kAdaptiveAveragePoolGradient, kAdaptiveMaxPoolGradient, kMaxUnpool);
 }
 
 void add_pool_ops(OpRows& rows) {

@@ -1,6 +1,8 @@
 #include "graph/ops/reduce.h"
 
 #include "core/format.h"
+#include "graph/function_attributes.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -264,21 +266,85 @@ Tensor reduce(ReduceKind op, const Operand& x, const Axes& axes, bool keep_dims)
   return apply(make_op<ReduceOp>(ReduceAttributes{op, sorted_axes(kernels::reduce_name(op), x, axes), keep_dims}), {x});
 }
 
+namespace {
+
+// ---- Rows of functions
+
+constexpr std::string_view kReductions[] = {"sum",         "mean", "prod",  "min",      "max",
+                                            "sum_squares", "l1",   "l2",    "log_sum",  "log_sum_exp",
+                                            "any",         "all",  "count", "variance", "deviation"};
+constexpr std::string_view kMomentType = "x's type; integers and bool: f32";
+
+// The errors of the C++ function name the operation, and so it does not call this.
+struct ReduceFunctionAttributes : ReductionAttributes {
+  ReduceKind op = ReduceKind::sum;
+  void fields(AttributeVisitor& v) {
+    v("op", op, ReduceKind::sum, kReductions, "what the elements are combined by");
+    ReductionAttributes::fields(v);
+  }
+};
+constexpr Function kReduce = {
+    {.name = "reduce",
+     .operands = {{"x"}},
+     .results = {{"y", kReducedShape, "x's type; of any and all bool, of count i32, from 2^31 elements on i64"}},
+     .formula = "y = op(x over axes)",
+     .summary = "the elements over the axes combined to one, as the kernel reduce_… does it"},
+    [](const Tensor& x, const ReduceFunctionAttributes& a) { return reduce(a.op, x, a.axes, a.keep_dims); }};
+
+constexpr Function kVariance = {
+    {.name = "variance",
+     .operands = {{"x"}},
+     .results = {{"y", kReducedShape, kMomentType}},
+     .formula = "y = Σ (x - mean)² / (n - correction)",
+     .summary = "the variance over the axes"},
+    [](const Tensor& x, const MomentAttributes& a) {
+      return moment(ReduceKind::variance, x, a.axes, a.correction, a.keep_dims);
+    }};
+constexpr Function kDeviation = {
+    {.name = "deviation",
+     .operands = {{"x"}},
+     .results = {{"y", kReducedShape, kMomentType}},
+     .formula = "y = sqrt(Σ (x - mean)² / (n - correction))",
+     .summary = "the standard deviation over the axes"},
+    [](const Tensor& x, const MomentAttributes& a) {
+      return moment(ReduceKind::deviation, x, a.axes, a.correction, a.keep_dims);
+    }};
+constexpr Function kArgmax = {
+    {.name = "argmax",
+     .operands = {{"x"}},
+     .results = {{"y", kReducedShape, kPositionType}},
+     .formula = "y = argmax x",
+     .summary = "the index of the greatest element, the first of equal ones; over several axes it counts in row-major "
+                "order"},
+    [](const Tensor& x, const ReductionAttributes& a) {
+      return arg_reduce(kernels::ArgKind::max, x, a.axes, a.keep_dims);
+    }};
+constexpr Function kArgmin = {
+    {.name = "argmin",
+     .operands = {{"x"}},
+     .results = {{"y", kReducedShape, kPositionType}},
+     .formula = "y = argmin x",
+     .summary = "the index of the least element, the first of equal ones; over several axes it counts in row-major "
+                "order"},
+    [](const Tensor& x, const ReductionAttributes& a) {
+      return arg_reduce(kernels::ArgKind::min, x, a.axes, a.keep_dims);
+    }};
+
+}  // namespace
+
 Tensor variance(const Operand& x, const Axes& axes, double correction, bool keep_dims) {
-  return moment(ReduceKind::variance, x, axes, correction, keep_dims);
+  return kVariance(x, {{axes, keep_dims}, correction});
 }
 
 Tensor deviation(const Operand& x, const Axes& axes, double correction, bool keep_dims) {
-  return moment(ReduceKind::deviation, x, axes, correction, keep_dims);
+  return kDeviation(x, {{axes, keep_dims}, correction});
 }
 
-Tensor argmax(const Operand& x, const Axes& axes, bool keep_dims) {
-  return arg_reduce(kernels::ArgKind::max, x, axes, keep_dims);
-}
+Tensor argmax(const Operand& x, const Axes& axes, bool keep_dims) { return kArgmax(x, {axes, keep_dims}); }
 
-Tensor argmin(const Operand& x, const Axes& axes, bool keep_dims) {
-  return arg_reduce(kernels::ArgKind::min, x, axes, keep_dims);
-}
+Tensor argmin(const Operand& x, const Axes& axes, bool keep_dims) { return kArgmin(x, {axes, keep_dims}); }
+
+void add_reduce_functions(FunctionRows& rows) { rows.add(kReduce, kVariance, kDeviation, kArgmax, kArgmin); }
 
 void ArgReduceAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
   axes = sorted_axes(op, in[0].shape.rank(), axes);
@@ -311,12 +377,11 @@ void ArgReduceOp::lower(const Launch& call) const {
 }
 
 void add_reduce_ops(OpRows& rows) {
-  constexpr std::string_view kPositions = "i32; i64 from 2^31 elements on";
   for (int i = 0; i <= static_cast<int>(ReduceKind::deviation); ++i) {
     const auto kind = static_cast<ReduceKind>(i);
     const std::string_view name = kernels::reduce_name(kind);
     const bool counts = kind == ReduceKind::count;
-    OpRow row = op_row<ReduceOp>(schema_of_kernel(name, {}, std::string(counts ? kPositions : "")), {.kind = kind});
+    OpRow row = op_row<ReduceOp>(schema_of_kernel(name, {}, std::string(counts ? kPositionType : "")), {.kind = kind});
     if (counts) row.make = {};  // they are sums of comparisons
     // Moments of integers have fractions, and are computed in f32.
     row.call = [kind](std::span<const Tensor> operands, const AttributeMap& given) -> std::vector<Tensor> {
@@ -328,7 +393,7 @@ void add_reduce_ops(OpRows& rows) {
   }
   for (const auto kind : {kernels::ArgKind::min, kernels::ArgKind::max}) {
     const std::string name = kind == kernels::ArgKind::min ? "argmin" : "argmax";
-    rows.push_back(op_row<ArgReduceOp>(schema_of_kernel(name, {}, std::string(kPositions)), {.kind = kind}));
+    rows.push_back(op_row<ArgReduceOp>(schema_of_kernel(name, {}, std::string(kPositionType)), {.kind = kind}));
   }
 }
 

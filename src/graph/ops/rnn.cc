@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "core/error_context.h"
 #include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/is_or_are.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -40,16 +40,19 @@ Tensor with_directions(std::string_view op, std::string_view what, const Operand
                    recurrence.directions() == 1 ? std::format(", or {} without an axis of directions", rank - 1) : "");
 }
 
+// Of a network that is no LSTM.
+void check_own_operands(std::string_view op, const RecurrentOperands& o) {
+  for (const auto& [what, operand] : {std::pair("initial_c", &o.initial_c), {"peephole", &o.peephole}}) {
+    if (operand->defined()) throw InvalidArgument("{}: {} is given, which only an lstm has", op, what);
+  }
+}
+
 // The node's result 0: h.
 Tensor recurrent(RnnAttributes attributes, std::string_view op, const Operand& x, const Operand& w, const Operand& r,
                  const RecurrentOperands& o, bool y) {
   const Recurrence recurrence = attributes.recurrence();
   if (!x.defined() || !w.defined() || !r.defined()) throw InvalidArgument("{}: x, w or r is an undefined Tensor", op);
-  if (recurrence.kind != RnnKind::lstm) {
-    for (const auto& [what, operand] : {std::pair("initial_c", &o.initial_c), {"peephole", &o.peephole}}) {
-      if (operand->defined()) throw InvalidArgument("{}: {} is given, which only an lstm has", op, what);
-    }
-  }
+  if (recurrence.kind != RnnKind::lstm) check_own_operands(op, o);
   std::vector<Tensor> operands{x, with_directions(op, "w", w, 3, recurrence),
                                with_directions(op, "r", r, 3, recurrence)};
   GivenOperands& given = attributes.operands;
@@ -76,20 +79,22 @@ RecurrentResult sequence(const RnnAttributes& attributes, const Operand& x, cons
 }
 
 // x as a sequence of one step; the node's result 0.
-Tensor cell(const RnnAttributes& attributes, std::string_view op, const Operand& x, const Operand& w, const Operand& r,
-            const RecurrentOperands& o) try {
-  if (!x.defined()) throw InvalidArgument("{}: x, w or r is an undefined Tensor", op);
+Tensor cell(const RnnAttributes& attributes, std::string_view op, const Tensor& x, const Tensor& w, const Tensor& r,
+            const RecurrentOperands& o) {
   if (x.rank() != 2) throw ShapeError("{}: x is {}, expected [batch, inputs]", op, to_string(x.type()));
   const RnnDirection direction = attributes.recurrence().direction;
   if (direction != RnnDirection::forward) {
     throw InvalidArgument("{}: one step has the direction forward, not {}", op,
                           kernels::kRnnDirections[static_cast<int>(direction)]);
   }
+  return recurrent(attributes, op, expand_dims(x, 0), w, r, o, false);
+}
+
+// What one step has no place for.
+void check_step(std::string_view op, const RecurrentOperands& o, bool is_lstm) {
   if (o.lengths.defined()) throw InvalidArgument("{}: lengths are given, which one step has not", op);
   if (o.batch_first) throw InvalidArgument("{}: batch_first is set, but x of one step has no steps", op);
-  return recurrent(attributes, op, expand_dims(x, 0), w, r, o, false);
-} catch (const Error& e) {
-  throw_in_function(e, op);
+  if (!is_lstm) check_own_operands(op, o);
 }
 
 }  // namespace
@@ -271,21 +276,112 @@ RecurrentResult rnn(const Operand& x, const Operand& w, const Operand& r, const 
   return sequence(attributes_of(options), x, w, r, operands);
 }
 
+namespace {
+
+// ---- Rows of one step, whose direction is forward
+
+constexpr std::string_view kState = "[batch, hidden]", kSame = "x's type";
+constexpr std::string_view kOfGates = "[gates · hidden]";
+constexpr FunctionOperand kX = {.name = "x", .shape = "[batch, inputs]"};
+constexpr FunctionOperand kW = {.name = "w", .shape = "[gates · hidden, inputs]"};
+constexpr FunctionOperand kR = {.name = "r", .shape = "[gates · hidden, hidden]"};
+constexpr FunctionOperand kBias = {.name = "bias", .arity = Arity::optional, .shape = kOfGates};
+constexpr FunctionOperand kRecurrentBias = {.name = "recurrent_bias", .arity = Arity::optional, .shape = kOfGates};
+constexpr FunctionOperand kInitialH = {.name = "initial_h", .arity = Arity::optional, .shape = kState};
+
+struct LstmCellAttributes {
+  LstmOptions options = {};
+  void fields(AttributeVisitor& v) {
+    v("gates", options.gates, LstmGates::ifgo, kernels::kLstmGates,
+      "the order of the gates: input, forget, candidate g, output");
+    v.text("gate_activation", options.gate_activation, RnnFunction::sigmoid, "the activation of i, f and o");
+    v.text("cell_activation", options.cell_activation, RnnFunction::tanh, "the activation of g");
+    v.text("output_activation", options.output_activation, RnnFunction::tanh, "the activation of c'");
+    kernels::visit_clip(v, options.clip);
+    v("coupled", options.coupled, false, "the forget gate is 1 - i, and its weights are ignored");
+    v("output_peephole_after", options.output_peephole_after, true,
+      "the peephole of o sees c' after the step; else c before it");
+  }
+};
+constexpr Function kLstmCell = {
+    {.name = "lstm_cell",
+     .operands = {kX, kW, kR, kBias, kRecurrentBias, kInitialH,
+                  {.name = "initial_c", .arity = Arity::optional, .shape = kState},
+                  {.name = "peephole", .arity = Arity::optional, .shape = "[3 · hidden]"}},
+     .results = {{"h", kState, kSame}, {"c", kState, kSame}},
+     .formula = "c' = f · c + i · g, h' = o · output(c')",
+     .summary = "one step of lstm: the state after it, of initial_h and initial_c"},
+    [](const Tensor& x, const Tensor& w, const Tensor& r, const Tensor& bias, const Tensor& recurrent_bias,
+       const Tensor& initial_h, const Tensor& initial_c, const Tensor& peephole,
+       const LstmCellAttributes& a) -> LstmState {
+      const Tensor h = cell(attributes_of(a.options), "lstm_cell", x, w, r,
+                            {bias, recurrent_bias, initial_h, initial_c, peephole});
+      return {squeeze(h, 0), squeeze(result(h, 1), 0)};
+    }};
+
+struct GruCellAttributes {
+  GruOptions options = {};
+  void fields(AttributeVisitor& v) {
+    v("gates", options.gates, GruGates::rzn, kernels::kGruGates,
+      "the order of the gates: reset, update z, candidate n");
+    v.text("gate_activation", options.gate_activation, RnnFunction::sigmoid, "the activation of r and z");
+    v.text("candidate_activation", options.candidate_activation, RnnFunction::tanh, "the activation of n");
+    kernels::visit_clip(v, options.clip);
+    v("reset_after", options.reset_after, true,
+      "the reset gate multiplies the product of the state; else the state before it");
+  }
+};
+constexpr Function kGruCell = {
+    {.name = "gru_cell",
+     .operands = {kX, kW, kR, kBias, kRecurrentBias, kInitialH},
+     .results = {{"y", kState, kSame}},
+     .formula = "y = (1 - z) · n + z · h",
+     .summary = "one step of gru: the state after it, of initial_h"},
+    [](const Tensor& x, const Tensor& w, const Tensor& r, const Tensor& bias, const Tensor& recurrent_bias,
+       const Tensor& initial_h, const GruCellAttributes& a) {
+      return squeeze(cell(attributes_of(a.options), "gru_cell", x, w, r, {bias, recurrent_bias, initial_h}), 0);
+    }};
+
+struct RnnCellAttributes {
+  RnnOptions options = {};
+  void fields(AttributeVisitor& v) {
+    v.text("activation", options.activation, RnnFunction::tanh, "the activation of the sums");
+    kernels::visit_clip(v, options.clip);
+  }
+};
+constexpr Function kRnnCell = {
+    {.name = "rnn_cell",
+     .operands = {kX, kW, kR, kBias, kRecurrentBias, kInitialH},
+     .results = {{"y", kState, kSame}},
+     .formula = "y = activation(x wᵀ + h rᵀ + bias + recurrent_bias)",
+     .summary = "one step of rnn: the state after it, of initial_h"},
+    [](const Tensor& x, const Tensor& w, const Tensor& r, const Tensor& bias, const Tensor& recurrent_bias,
+       const Tensor& initial_h, const RnnCellAttributes& a) {
+      return squeeze(cell(attributes_of(a.options), "rnn_cell", x, w, r, {bias, recurrent_bias, initial_h}), 0);
+    }};
+
+}  // namespace
+
 LstmState lstm_cell(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
                     const LstmOptions& options) {
-  const Tensor h = cell(attributes_of(options), "lstm_cell", x, w, r, operands);
-  return {squeeze(h, 0), squeeze(result(h, 1), 0)};
+  check_step("lstm_cell", operands, true);
+  return kLstmCell(x, w, r, operands.bias, operands.recurrent_bias, operands.initial_h, operands.initial_c,
+                   operands.peephole, {options});
 }
 
 Tensor gru_cell(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
                 const GruOptions& options) {
-  return squeeze(cell(attributes_of(options), "gru_cell", x, w, r, operands), 0);
+  check_step("gru_cell", operands, false);
+  return kGruCell(x, w, r, operands.bias, operands.recurrent_bias, operands.initial_h, {options});
 }
 
 Tensor rnn_cell(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
                 const RnnOptions& options) {
-  return squeeze(cell(attributes_of(options), "rnn_cell", x, w, r, operands), 0);
+  check_step("rnn_cell", operands, false);
+  return kRnnCell(x, w, r, operands.bias, operands.recurrent_bias, operands.initial_h, {options});
 }
+
+void add_rnn_functions(FunctionRows& rows) { rows.add(kLstmCell, kGruCell, kRnnCell); }
 
 void add_rnn_ops(OpRows& rows) {
   for (const RnnKind kind : {RnnKind::lstm, RnnKind::gru, RnnKind::rnn}) {

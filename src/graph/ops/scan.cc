@@ -2,7 +2,8 @@
 
 #include <limits>
 
-#include "core/error_context.h"
+#include "graph/function_attributes.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -195,8 +196,41 @@ void add_scan_ops(OpRows& rows) {
   }
 }
 
-Tensor cumsum(const Operand& x, int axis) {
-  return in_function("cumsum", [&] { return scan(kernels::ScanKind::sum, x, axis); });
-}
+namespace {
+
+constexpr std::string_view kScans[] = {"sum", "prod", "max", "min", "log_sum_exp"}, kScanType = "x's type; bool: i32";
+
+// The errors of the C++ function name the operation, and so it does not call this.
+struct ScanFunctionAttributes {
+  ScanKind op = ScanKind::sum;
+  int axis = -1;
+  kernels::ScanOptions options = {};
+  void fields(AttributeVisitor& v) {
+    v("op", op, ScanKind::sum, kScans, "what the elements are combined by");
+    v("axis", axis, -1, "the axis along which it goes");
+    options.fields(v);
+  }
+};
+constexpr Function kScan = {
+    {.name = "scan",
+     .operands = {{"x"}},
+     .results = {{"y", "x's shape", kScanType}},
+     .formula = "y[i] = op(x[0], …, x[i])",
+     .summary = "each element combined with all before it along an axis"},
+    [](const Tensor& x, const ScanFunctionAttributes& a) { return scan(a.op, x, a.axis, a.options); }};
+
+constexpr Function kCumsum = {
+    {.name = "cumsum",
+     .operands = {{"x"}},
+     .results = {{"y", "x's shape", kScanType}},
+     .formula = "y[i] = x[0] + … + x[i]",
+     .summary = "the running sum along an axis"},
+    [](const Tensor& x, const AxisAttributes& a) { return scan(ScanKind::sum, x, a.axis); }};
+
+}  // namespace
+
+Tensor cumsum(const Operand& x, int axis) { return kCumsum(x, {axis}); }
+
+void add_scan_functions(FunctionRows& rows) { rows.add(kScan, kCumsum); }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include "core/checked.h"
 #include "core/error_context.h"
 #include "core/format.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/ops/fold.h"
@@ -308,11 +309,28 @@ Tensor permute(const Operand& x, std::initializer_list<int> order) {
   return permute(x, std::span<const int>(order.begin(), order.size()));
 }
 
-Tensor broadcast_to(const Operand& x, const Shape& shape) {
-  if (!x.defined()) throw InvalidArgument("broadcast_to: the operand is an undefined Tensor");
-  check_shape("broadcast_to", shape);
-  return x.shape() == shape ? Tensor(x) : apply(make_op<BroadcastOp>(BroadcastAttributes{shape}), {x});
-}
+namespace {
+
+struct BroadcastToAttributes {
+  Shape shape = {};
+  void fields(AttributeVisitor& v) { v("shape", shape, "the shape of the result"); }
+};
+constexpr Function kBroadcastTo = {
+    {.name = "broadcast_to",
+     .operands = {{"x"}},
+     .results = {{"y", "shape", "x's type"}},
+     .formula = "y[i…] = x[i…], with index 0 where x's size is 1",
+     .summary = "axes of one element, and missing ones in front, repeated"},
+    [](const Tensor& x, const BroadcastToAttributes& a) {
+      element_count(a.shape);  // checks the sizes
+      return x.shape() == a.shape ? x : apply(make_op<BroadcastOp>(BroadcastAttributes{a.shape}), {x});
+    }};
+
+}  // namespace
+
+Tensor broadcast_to(const Operand& x, const Shape& shape) { return kBroadcastTo(x, {shape}); }
+
+void add_view_functions(FunctionRows& rows) { rows.add(kBroadcastTo); }
 
 Tensor slice(const Operand& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
   if (!x.defined()) throw InvalidArgument("slice: the operand is an undefined Tensor");
