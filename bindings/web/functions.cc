@@ -153,13 +153,15 @@ const std::vector<Own>& own_functions() {
   return all;
 }
 
-// In JavaScript a function of a namespace is a member of an object.
+// In JavaScript a function of a namespace is a member of an object, and a tensor's norm is that of a vector.
 std::string js_name(std::string_view name) {
+  if (name == "vector_norm") return "norm";
   std::string text(name);
   if (const std::size_t at = text.find("::"); at != text.npos) text.replace(at, 2, ".");
   return text;
 }
 std::string library_name(std::string_view name) {
+  if (name == "norm") return "vector_norm";
   std::string text(name);
   if (const std::size_t at = text.find('.'); at != text.npos) text.replace(at, 1, "::");
   return text;

@@ -306,7 +306,7 @@ onEach('what is no function, no tensor, and what is gone', async () => {
   await fails(() => weft.tensor([1], 'f16'), 'TypeError', /tensor: the options are "f16", expected an object/);
   await fails(() => weft.tensor([1], {type: 'f16'}), 'InvalidArgument', /no option 'type'; there are shape, dtype/);
   await fails(() => t.cast('nonsense'), 'InvalidArgument', /no data type 'nonsense'/);
-  await fails(() => t.gelu('exact'), 'InvalidArgument', /gelu: form is "exact", expected erf, tanh, quick/);
+  await fails(() => t.gelu('exact'), 'InvalidArgument', /gelu: attribute form is "exact", expected one of erf, tanh, quick/);
   await fails(() => weft.ops.mseLoss(t, t, 'average'), 'InvalidArgument', /reduction is "average", expected mean, sum, none/);
   close(await t.gelu({form: 'tanh'}).at(0, 0).item(), 0.841192, 1e-5);
   equal([await weft.ops.mseLoss(t, t.add(2)).item(), await weft.ops.mseLoss(t, t.add(2), 'sum').item()], [4, 24]);
