@@ -15,6 +15,8 @@ namespace {
 
 using Kind = TemplateOption::Kind;
 
+constexpr std::string_view kAnyNumber = "number";  // among listed values
+
 std::string_view trimmed(std::string_view s) {
   const std::size_t begin = s.find_first_not_of(" \t"), end = s.find_last_not_of(" \t");
   return begin == std::string_view::npos ? std::string_view() : s.substr(begin, end - begin + 1);
@@ -59,39 +61,39 @@ void parse_domain(TemplateOption& option, std::string_view domain) {
     }
   }
   option.kind = Kind::listed;
-  if (const std::size_t at = domain.find(kRange); at != std::string_view::npos) {
-    const auto first = number_of(domain.substr(0, at)), last = number_of(domain.substr(at + kRange.size()));
-    for (std::int64_t n = first.value_or(0); first && last && n <= *last; ++n) {
-      option.values.push_back(std::to_string(n));
-    }
-    return;
-  }
   while (!domain.empty()) {
     const std::string_view word = trimmed(take(domain, ","));
+    if (const std::size_t at = word.find(kRange); at != std::string_view::npos) {
+      const auto first = number_of(word.substr(0, at)), last = number_of(word.substr(at + kRange.size()));
+      for (std::int64_t n = first.value_or(0); first && last && n <= *last; ++n) {
+        option.values.push_back(std::to_string(n));
+      }
+      continue;
+    }
     option.values.emplace_back(word == "''" ? std::string_view() : word);
   }
 }
 
-// Of a kernel and what it includes, by name.
-using Declared = std::map<std::string, TemplateOption, std::less<>>;
+// Of a kernel and what it includes.
+struct Declared {
+  std::string by;  // the template
+  TemplateOption option;
+};
+using AllDeclared = std::multimap<std::string, Declared, std::less<>>;
 
-std::shared_ptr<const Declared> declared_by(std::string_view kernel, std::span<const std::string> includes) {
+std::shared_ptr<const AllDeclared> declared_by(std::string_view kernel, std::span<const std::string> includes) {
   static std::mutex mutex;
-  static auto& known = *new std::map<std::string, std::shared_ptr<const Declared>>;
+  static auto& known = *new std::map<std::string, std::shared_ptr<const AllDeclared>>;
   std::string key(kernel);
   for (const std::string& name : includes) key += "+" + name;
   const std::lock_guard held(mutex);
   auto& entry = known[key];
   if (entry) return entry;
-  auto all = std::make_shared<Declared>();
+  auto all = std::make_shared<AllDeclared>();
   const auto add = [&](std::string_view name) {
-    for (TemplateOption& option : parse_options(name, kernel_source(name))) {
-      const std::string declared = option.declared;
-      const auto [found, is_new] = all->emplace(option.name, std::move(option));
-      if (!is_new && found->second.declared != declared) {
-        throw InternalError("{}: two templates that are included declare '{}' and '{}'", kernel, declared,
-                            found->second.declared);
-      }
+    for (TemplateOption& option : parse_options(name, built_source(name))) {
+      std::string of = option.name;
+      all->emplace(std::move(of), Declared{std::string(name), std::move(option)});
     }
   };
   for (const std::string& name : includes) add(name);
@@ -122,7 +124,9 @@ bool TemplateOption::allows(const OptionValue& value) const {
     case Kind::listed:
       break;
   }
-  if (const auto* const n = std::get_if<std::int64_t>(&value)) return is_listed(std::to_string(*n));
+  if (const auto* const n = std::get_if<std::int64_t>(&value)) {
+    return is_listed(std::to_string(*n)) || is_listed(std::string(kAnyNumber));
+  }
   const auto* const word = std::get_if<std::string>(&value);
   return word && is_listed(*word);
 }
@@ -155,22 +159,23 @@ std::vector<TemplateOption> parse_options(std::string_view name, std::string_vie
 }
 
 void check_options(std::string_view kernel, std::span<const std::string> includes, const OptionValues& values) {
-  const std::shared_ptr<const Declared> declared = declared_by(kernel, includes);
-  if (declared->empty()) return;
+  const std::shared_ptr<const AllDeclared> declared = declared_by(kernel, includes);
   for (const auto& [name, value] : values) {
-    const auto option = declared->find(name);
-    if (option == declared->end()) {
+    const auto [first, last] = declared->equal_range(name);
+    if (first == last) {
       throw InternalError("{}: the option {} = {} is declared neither by its template nor by what that includes", kernel,
                           name, text_of(value));
     }
-    if (!option->second.allows(value)) {
-      throw InternalError("{}: the option {} is {}, its template declares '{}'", kernel, name, text_of(value),
-                          option->second.declared);
+    for (auto d = first; d != last; ++d) {
+      if (d->second.option.allows(value)) continue;
+      throw InternalError("{}: the option {} is {}, the template {} declares '{}'", kernel, name, text_of(value),
+                          d->second.by, d->second.option.declared);
     }
   }
-  for (const auto& [name, option] : *declared) {
+  for (const auto& [name, d] : *declared) {
     if (std::ranges::find(values, name, &OptionValues::value_type::first) == values.end()) {
-      throw InternalError("{}: the option {} is not given, its template declares '{}'", kernel, name, option.declared);
+      throw InternalError("{}: the option {} is not given, the template {} declares '{}'", kernel, name, d.by,
+                          d.option.declared);
     }
   }
 }

@@ -1,16 +1,18 @@
-// The options of the WGSL templates: the values that a template's variables may have. A template may list its own at the
-// end of the comment that it begins with, so that readers, launchers and tests have one list:
+// The options of the WGSL templates: the values that a template's variables may have. A template lists its own at the end
+// of the comment that it begins with, so that readers, launchers and tests have one list:
 //
 //   options:
 //     lanes: 1, 4               one of these numbers or words ('' is the empty word)
 //     rank: 1…8                 one of these numbers
+//     steps: 0, 1, number       one of these, or any other number
 //     fused: flag               true or false
-//     threads: number           any number, which only constants of the text depend on
+//     threads: number           any number, which only constants of the text and lengths of loops depend on
 //     epilogue: text            any text
 //     modes: list of one, four  words of these, any number of them; list of number, list of text
 //
-// A call of such a template has the options of its kernel and of what it includes, all of them, and no others: Call checks
-// this when it renders a text. tests/kernels/forms_test.cc compiles calls with every value that is listed.
+// A call has the options of its kernel and of what it includes, all of them, and no others: Call checks this when it
+// renders a text. So a template does not list again what all that include it, or what it includes, list.
+// tests/kernels/forms_test.cc compiles every template, with every value that is listed.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +44,8 @@ struct TemplateOption {
 // Those of a template, in its order. Throws InternalError for a line that is none.
 std::vector<TemplateOption> parse_options(std::string_view name, std::string_view text);
 
-// Throws InternalError if a value is not declared by the kernel or what it includes, or an option has none. Templates
-// without a list may have any.
+// Throws InternalError, which names the template and the option, if a value is not declared by the kernel or by what it
+// includes, or if an option has none.
 void check_options(std::string_view kernel, std::span<const std::string> includes, const OptionValues& values);
 
 // What the text of a call depends on.

@@ -36,6 +36,10 @@ std::string kernel_source(std::string_view name) {
     const std::lock_guard held(replaced().mutex);
     if (const auto found = replaced().texts.find(name); found != replaced().texts.end()) return found->second;
   }
+  return built_source(name);
+}
+
+std::string built_source(std::string_view name) {
   for (const KernelSource* s = kKernelSources; s->name; ++s) {
     if (s->name != name) continue;
 #ifdef WEFT_KERNEL_DIR

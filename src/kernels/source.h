@@ -16,6 +16,8 @@ extern const char kSourcesFingerprint[];
 
 // The template of that name; in debug builds its current text in the source tree. Throws InternalError.
 std::string kernel_source(std::string_view name);
+// The same, whatever tests put in its place.
+std::string built_source(std::string_view name);
 
 // For tests: while it lives, the template of that name has this text.
 class ReplacedSource {

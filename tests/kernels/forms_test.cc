@@ -5,10 +5,12 @@
 // can be far more of them than of problems that are run. Texts go to Tint; with WEFT_DUMP_WGSL they are also written
 // for Naga (tests/naga).
 //
-// Where a template lists its options (kernels/options.h), a run of many problems fails if none had one of the values.
+// Each template lists its options (kernels/options.h): a run of many problems fails if one of the templates was in no
+// call, if no call had one of the values that it lists, or if a function of the library was in no text.
 //
 // WEFT_FORMS sets how many problems there are of each kernel on each kind of device, from WEFT_SEED on;
-// WEFT_FORMS_PART, such as 2/8, takes a part of the kernels, so that processes can share them.
+// WEFT_FORMS_PART, such as 2/8, takes a part of the kernels, so that processes can share them. What no problem had is
+// written to the file WEFT_FORMS_REPORT, if it is set.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,6 +21,8 @@
 
 #include "gpu/device_impl.h"
 #include "gpu/shader_check.h"
+#include "kernels/forms_cases.h"
+#include "kernels/library.h"
 #include "kernels/options.h"
 #include "kernels/plan_state.h"
 #include "kernels/source.h"
@@ -110,43 +114,60 @@ std::string text_of(const kernels::OptionValue& value) {
       value);
 }
 
-// The values of a form that are of a few each, as "option=value".
-std::set<std::string> listed_values(const kernels::CallForm& form) {
+const std::vector<kernels::TemplateOption>& options_of(std::string_view name) {
+  static auto& known = *new std::map<std::string, std::vector<kernels::TemplateOption>, std::less<>>;
+  const auto found = known.find(name);
+  if (found != known.end()) return found->second;
+  return known.emplace(name, kernels::parse_options(name, kernels::built_source(name))).first->second;
+}
+
+// The values that a test must see.
+std::vector<std::string> listed_values(const kernels::TemplateOption& option) {
   using Kind = kernels::TemplateOption::Kind;
-  static auto& known = *new std::map<std::string, std::vector<kernels::TemplateOption>>;
-  std::set<std::string> values;
-  const auto add = [&](std::string_view name) {
-    auto [entry, is_new] = known.try_emplace(std::string(name));
-    if (is_new) entry->second = kernels::parse_options(name, kernels::kernel_source(name));
-    for (const kernels::TemplateOption& option : entry->second) {
-      if (option.kind == Kind::number || option.kind == Kind::text) continue;
-      const auto given = std::ranges::find(form.values, option.name, &kernels::OptionValues::value_type::first);
-      if (given == form.values.end()) continue;
-      const auto* const list = std::get_if<std::vector<std::string>>(&given->second);
-      if (!list) {
-        values.insert(option.name + "=" + text_of(given->second));
-        continue;
-      }
-      for (const std::string& v : option.values) {
-        if (std::ranges::find(*list, v) != list->end()) values.insert(option.name + "=" + v);
-      }
-      if (list->empty()) values.insert(option.name + "=[]");
-    }
-  };
-  for (const std::string& name : form.includes) add(name);
-  add(form.kernel);
-  return values;
+  if (option.kind == Kind::flag) return {"true", "false"};
+  return option.kind == Kind::listed ? option.values : std::vector<std::string>();
 }
 
 struct Compiled {
-  std::map<std::string, std::set<std::string>> values;  // of listed options, by template
-  std::unordered_set<std::string> keys;
+  std::map<std::string, std::set<std::string>, std::less<>> values;  // of each template that was called, as "option=value"
+  std::unordered_set<std::string> keys, calls, functions;
   std::unordered_set<std::uint64_t> texts;
   std::uint64_t problems = 0, dispatches = 0, failures = 0;
 };
 Compiled& compiled() {
   static Compiled& all = *new Compiled;
   return all;
+}
+
+// Those of the call that are listed, for each of its templates.
+void add_values(const kernels::CallForm& form) {
+  const auto add = [&](std::string_view name) {
+    std::set<std::string>& values = compiled().values[std::string(name)];
+    for (const kernels::TemplateOption& option : options_of(name)) {
+      const std::vector<std::string> listed = listed_values(option);
+      const auto given = std::ranges::find(form.values, option.name, &kernels::OptionValues::value_type::first);
+      if (listed.empty() || given == form.values.end()) continue;
+      const auto* const list = std::get_if<std::vector<std::string>>(&given->second);
+      const std::vector<std::string> all = list ? *list : std::vector{text_of(given->second)};
+      for (const std::string& v : all) {
+        values.insert(option.name + "=" + (std::ranges::find(listed, v) != listed.end() ? v : "number"));
+      }
+    }
+  };
+  for (const std::string& name : form.includes) add(name);
+  add(form.kernel);
+}
+
+// The names of what `keyword` declares at the beginning of lines.
+std::vector<std::string> declared_names(std::string_view text, std::string_view keyword) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at < text.size(); at = std::min(text.find('\n', at), text.size() - 1) + 1) {
+    std::string_view rest = text.substr(at);
+    if (!rest.starts_with(keyword)) continue;
+    rest.remove_prefix(keyword.size());
+    names.emplace_back(rest.substr(0, rest.find('(')));
+  }
+  return names;
 }
 
 std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
@@ -160,6 +181,36 @@ void dump(const std::string& directory, const std::string& name, const std::stri
   std::ofstream(std::filesystem::path(directory) / std::format("{}_{:016x}.wgsl", name, std::hash<std::string>()(wgsl)))
       << "// " << title << "\n"
       << wgsl;
+}
+
+// Templates that no call had, values that none gave, functions of the library that no text has.
+std::vector<std::string> what_was_unmet() {
+  std::vector<std::string> lines;
+  for (const kernels::KernelSource* s = kernels::kKernelSources; s->name; ++s) {
+    const std::string name = s->name;
+    const auto seen = compiled().values.find(name);
+    if (seen != compiled().values.end()) {
+      for (const kernels::TemplateOption& option : options_of(name)) {
+        for (const std::string& v : listed_values(option)) {
+          if (!seen->second.contains(option.name + "=" + v)) {
+            lines.push_back(std::format("{}: no problem has the option {} = '{}'", name, option.name, v));
+          }
+        }
+      }
+      continue;
+    }
+    const std::vector<std::string> functions = declared_names(s->text, "fn ");
+    const auto of_library = [](const std::string& f) { return kernels::has_common_form(f) || kernels::has_device_form(f); };
+    if (functions.empty() || !std::ranges::all_of(functions, of_library)) {
+      lines.push_back(std::format("{}: no problem has the template", name));
+    }
+    for (const std::string& f : functions) {
+      if (of_library(f) && !compiled().functions.contains(f)) {
+        lines.push_back(std::format("{}: no problem has the function {}", name, f));
+      }
+    }
+  }
+  return lines;
 }
 
 // ---- Plans
@@ -187,7 +238,8 @@ class Forms : public testing::Test {
  protected:
   void plan(const std::string& kernel, const DeviceKind& kind, std::uint64_t form) {
     Rng rng(form);
-    const Problem problem = random_problem(kernel, rng);
+    const auto own = forms_cases().find(kernel);
+    const Problem problem = own == forms_cases().end() ? random_problem(kernel, rng) : own->second(rng);
     what_ = std::format("{} of seed {} for {}: {}", kernel, form, kind.name, problem.what);
     for (const KernelCall& call : {problem.call, problem.form}) {
       if (call) plan(device_of(kind), kind.name, problem, call);
@@ -200,14 +252,14 @@ class Forms : public testing::Test {
     const Unplaced operands(problem);
     std::vector<const View*> pointers;
     for (const View& v : operands.views) pointers.push_back(&v);
-    std::string kernel;
-    const kernels::ObservedForms observed([&](const kernels::CallForm& form) {
-      kernel = form.kernel;
-      compiled().values[kernel].merge(listed_values(form));
-    });
+    std::optional<kernels::CallForm> form;  // of the dispatch that is recorded next
+    const kernels::ObservedForms observed([&](const kernels::CallForm& f) { form.emplace(f); });
     const auto inspect = [&](const gpu::Dispatch& d) {
       ++compiled().dispatches;
-      if (compiled().keys.insert(std::format("{} {}", kind, d.key)).second) compile(d.make_wgsl(), kernel, d.key);
+      if (!compiled().keys.insert(std::format("{} {}", kind, d.key)).second) return;
+      add_values(*form);
+      check_names(*form);
+      compile(d.make_wgsl(), std::string(form->kernel), d.key);
     };
     try {
       kernels::Planner planner(device, pointers, kernels::PlanFor::inspection, inspect);
@@ -221,6 +273,7 @@ class Forms : public testing::Test {
 
   void compile(const std::string& wgsl, const std::string& kernel, std::string_view key) {
     if (!compiled().texts.insert(std::hash<std::string>()(wgsl)).second) return;
+    for (std::string& name : declared_names(wgsl, "fn ")) compiled().functions.insert(std::move(name));
     if (const std::string directory = flag_text(Flag::dump_wgsl); !directory.empty()) {
       dump(directory, kernel, wgsl, std::string(key));
     }
@@ -230,6 +283,24 @@ class Forms : public testing::Test {
     std::istringstream lines(wgsl);
     for (std::uint64_t i = 0; i < problem->line; ++i) std::getline(lines, line);
     fail(std::format("{}, line {}: {}\n  {}\nof key {}", kernel, problem->line, problem->message, line, key));
+  }
+
+  // A macro of the same name would hide an option.
+  void check_names(const kernels::CallForm& form) {
+    std::vector<std::string> parts(form.includes.begin(), form.includes.end());
+    parts.emplace_back(form.kernel);
+    std::string call;
+    for (const std::string& part : parts) call += part + " ";
+    if (!compiled().calls.insert(call).second) return;
+    std::set<std::string> macros;
+    for (const std::string& part : parts) {
+      for (const char* begin : {"{% macro ", "{%- macro "}) {
+        for (std::string& name : declared_names(kernels::built_source(part), begin)) macros.insert(std::move(name));
+      }
+    }
+    for (const auto& [name, value] : form.values) {
+      if (macros.contains(name)) fail(std::format("{}: a macro has the name of the option {}", call, name));
+    }
   }
 
   void fail(const std::string& why) {
@@ -248,6 +319,7 @@ TEST_F(Forms, Compile) {
     part = std::strtoull(text, &slash, 10), parts = *slash == '/' ? std::strtoull(slash + 1, nullptr, 10) : 1;
   }
   std::vector<std::string> kernels = differential_kernels();
+  for (const auto& [name, generator] : forms_cases()) kernels.push_back(name);
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     if (k % parts + 1 != part) continue;
     for (const DeviceKind& kind : device_kinds()) {
@@ -258,19 +330,14 @@ TEST_F(Forms, Compile) {
   std::printf("[   FORMS  ] %zu problems, %zu dispatches, %zu forms on some device, %zu texts, %zu failed\n",
               static_cast<std::size_t>(c.problems), static_cast<std::size_t>(c.dispatches), c.keys.size(),
               c.texts.size(), static_cast<std::size_t>(c.failures));
-  // Every value that a template lists, once there are enough problems.
+  const std::vector<std::string> unmet = what_was_unmet();
+  if (const char* const file = std::getenv("WEFT_FORMS_REPORT")) {
+    std::ofstream report(file);
+    for (const std::string& line : unmet) report << line << "\n";
+  }
   constexpr std::uint64_t kEnough = 100;
   if (parts > 1 || count < kEnough) return;
-  for (const auto& [kernel, values] : c.values) {
-    for (const kernels::TemplateOption& option : kernels::parse_options(kernel, kernels::kernel_source(kernel))) {
-      std::vector<std::string> all = option.values;
-      if (option.kind == kernels::TemplateOption::Kind::flag) all = {"true", "false"};
-      for (const std::string& v : all) {
-        EXPECT_TRUE(values.contains(option.name + "=" + v))
-            << kernel << ": no problem has the option " << option.name << " = '" << v << "'";
-      }
-    }
-  }
+  for (const std::string& line : unmet) ADD_FAILURE() << line;
 }
 
 }  // namespace

@@ -78,7 +78,6 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
   call.set("vec_q", width(a.q) == 4)
       .set("vec_k", width(k) == 4)
       .set("vec_v", width(v) == 4)
-      .set("vec_y", width(a.y) == 4)
       .set("dim", a.dim)
       .set("value_dim", a.value_dim)
       .set("v4_all", ceil_div(a.value_dim, 4))
@@ -93,6 +92,7 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
       .set("kv_splits", partial.has_value())
       .set("windowed", a.keys != a.all_keys)
       .set("threads", variant.threads);
+  if (!matrices) call.set("vec_y", width(a.y) == 4).set("rows", variant.rows);
   const auto strides = [&](const char* operand, const View& view, const char* last) {
     const char* names[] = {"b", "h", "i", last};
     for (int i = 0; i < 4; ++i) call.index_param(std::format("{}_{}", operand, names[i]), view.strides()[i]);
@@ -165,7 +165,6 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
   const bool bounded = a.has_window() || a.lengths.queries || a.lengths.keys || v.kv_splits > 1;
   const std::int64_t block_rows = attention_block_rows(v);
   std::int64_t column_blocks = 1;
-  call.set("rows", v.rows);
   if (tiles) {
     column_blocks = ceil_div(a.value_dim, kColumnsOfBlock);
     call.set("slices", ceil_div(std::min<std::int64_t>(a.value_dim, kColumnsOfBlock), 32))

@@ -1,3 +1,12 @@
+{#
+  options:
+    threads: number
+    vec_y: flag
+    value_dim: number
+    v4: number
+    columns: number
+    log_sums: flag
+#}
 // Combines the results of the splits of the keys (attention_common.wgsl, partial_at). A workgroup takes up to
 // {{ columns }} vectors of one row; its threads lie along them and divide the splits.
 

@@ -1,3 +1,28 @@
+{#
+  options:
+    raw_q: flag
+    raw_k: flag
+    raw_v: flag
+    vec_q: flag
+    vec_k: flag
+    vec_v: flag
+    dim: number
+    value_dim: number
+    log_sums: flag
+    query_lengths: flag
+    query_lengths_type: i32, u32, ''
+    key_lengths: flag
+    key_lengths_type: i32, u32, ''
+    left: flag
+    right: flag
+    top_left: flag
+    shared_lengths: flag
+    mask: none, keys, rows
+    mask_is_boolean: flag
+    kv_splits: flag
+    windowed: flag
+    threads: number
+#}
 // Shared by the attention kernels. A workgroup processes one batch and one head of keys and values; its rows are the
 // queries of all heads that share that head: row r is query r % queries of head group·kv_head + r / queries.
 

@@ -5,6 +5,19 @@
 
   x_unit: elements of a load: 8 of 16 bits in 16 bytes (x_buf is then an array of vec4<u32>), or 4.
   x_per: loads of a lane for one key.
+
+  options:
+    vec_y: flag
+    v4_all: number
+    rows: 1…8
+    k_unit: 4, 8
+    k_per: number
+    k_type: f32, f16, bf16
+    v_unit: 4, 8
+    v_per: number
+    v_type: f32, f16, bf16
+    lanes_per_key: 4, 8, 16
+    chunk: number
 #}
 {% set key_groups = threads // lanes_per_key %}
 const threads = {{ threads }}u;

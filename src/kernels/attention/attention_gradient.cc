@@ -96,11 +96,14 @@ void record_stats(gpu::Commands& commands, const AttentionGradientCall& c, const
   lengths("key_lengths", a.lengths.keys);
   const std::uint32_t threads = workgroup_size(call.capabilities(), 128);
   const std::int64_t rows = a.batch * a.kv_heads * a.rows();
-  for (const char* operand : {"raw_q", "raw_k", "raw_v"}) call.set(operand, true);  // none is read
+  for (const char* operand : {"q", "k", "v"}) {  // none is read
+    call.set(std::format("raw_{}", operand), true).set(std::format("vec_{}", operand), false);
+  }
   call.set("threads", threads)
       .set("left", a.options.window_left >= 0)
       .set("right", a.options.window_right >= 0)
-      .set("mask", "none");
+      .set("mask", "none")
+      .set("mask_is_boolean", false);
   add_sizes(call, a);
   call.index_param("all_rows", rows);
   call.variant("stats", "what each query needs");
@@ -127,11 +130,9 @@ void record(gpu::Commands& commands, const AttentionGradientCall& c, const Atten
       call.raw(name, view, "vec4<u32>", 16, gpu::Access::read);
     else
       call.read(name, view, width(view));
-    call.set(std::format("vec_{}", name), width(view) == 4).set(std::format("raw_{}", name), matrices);
     strides(call, name, view, "d");
   };
   const auto write = [&](const char* name, const View& view) {
-    call.set(std::format("vec_{}", name), width(view) == 4);
     if (view.count()) call.write(name, view, width(view));
     strides(call, name, view, "d");
   };
@@ -139,6 +140,13 @@ void record(gpu::Commands& commands, const AttentionGradientCall& c, const Atten
   read("k", there(a.k));
   read("v", there(a.v));
   read("g", there(a.y));
+  for (const auto& [name, view] : {std::pair("q", &a.q), {"k", &a.k}, {"v", &a.v}}) {
+    call.set(std::format("vec_{}", name), width(there(*view)) == 4).set(std::format("raw_{}", name), matrices);
+  }
+  if (!matrices) {
+    call.set("vec_g", width(there(a.y)) == 4).set("vec_dq", !of_keys && width(c.dq) == 4);
+    call.set("vec_dk", of_keys && width(c.dk) == 4).set("vec_dv", of_keys && width(c.dv) == 4);
+  }
   if (masked) {
     call.read("mask", *a.mask);
     strides(call, "mask", *a.mask, "k");
@@ -176,7 +184,9 @@ void record(gpu::Commands& commands, const AttentionGradientCall& c, const Atten
       .set("threads", variant.threads)
       .set("bounded", a.has_window() || a.lengths.queries || a.lengths.keys)
       .set("query_lengths", false)
+      .set("query_lengths_type", "")
       .set("key_lengths", false)
+      .set("key_lengths_type", "")
       .set("left", false)
       .set("right", false)
       .set("mask", masked ? "rows" : "none")

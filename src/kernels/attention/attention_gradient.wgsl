@@ -1,3 +1,16 @@
+{#
+  options:
+    vec_g: flag
+    vec_dq: flag
+    vec_dk: flag
+    vec_dv: flag
+    rows: 1, 2, number
+    columns: number
+    q_slices: 1…8
+    v_slices: 1…8
+    pass: queries, keys
+    bounded: flag
+#}
 // The gradient of attention, by tiles in workgroup memory, for heads of any size. A pass computes for its own items,
 // {{ threads // 8 * rows }} a workgroup, sums over tiles of 32 others:
 //   queries   own queries over keys: dq

@@ -16,6 +16,19 @@
   columns: head sizes padded to whole matrices; what is loaded is 0 past dim and value_dim, and not stored there.
   What each row's stats are attention_gradient_stats.wgsl says. Every variable in workgroup memory is a multiple of 16
   bytes long (attention_subgroup_matrix.wgsl says why).
+
+  options:
+    pairs: number
+    sub_rows: number
+    tile: number
+    pitch_w: number
+    stores_slopes: flag
+    columns: number
+    unit_m: number
+    unit_n: number
+    unit_k: number
+    pass: queries, keys
+    bounded: flag
 #}
 {% set keys_own = pass == "keys" %}
 {% set hides = bounded or mask != "none" %}

@@ -17,6 +17,21 @@
 
   buffers: 0: matrices of keys and values are loaded directly from storage; 1: a tile's keys, then its values, use the
   same workgroup memory; 2: each have their own, with fewer barriers.
+
+  options:
+    v4_all: number
+    subgroups_m: number
+    subgroups_n: 1, 2
+    sub_rows: number
+    tile: number
+    buffers: 0, 1, 2
+    unit_m: number
+    unit_n: number
+    unit_k: number
+    q_dim: number
+    o_dim: number
+    q_round: number
+    o_round: number
 #}
 {% set block_rows = subgroups_m * sub_rows %}
 {% set threads_per_row = threads // block_rows %}

@@ -5,6 +5,20 @@
   among that many groups of lanes, whose partial results are merged at the end. With threads_per_row > 1 so many
   adjacent threads share a query: thread `side` has groups of four columns side, side + threads_per_row, …, and the
   scores are summed by subgroup shuffles.
+
+  options:
+    vec_y: flag
+    v4_all: number
+    rows: 1, 2
+    d4: number
+    v4: number
+    bounded: flag
+    staged: flag
+    splits: 1, 2, 4, 8
+    threads_per_row: 1, 2, 4, 8
+    chunk: 4, 8
+    tile: number
+    v_rows: number
 #}
 {% set own_d4 = d4 // threads_per_row %}
 {% set own_v4 = v4 // threads_per_row %}

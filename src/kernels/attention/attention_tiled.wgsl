@@ -1,3 +1,11 @@
+{#
+  options:
+    vec_y: flag
+    v4_all: number
+    rows: 1, 2, number
+    slices: 1…8
+    bounded: flag
+#}
 // Attention for heads that are too wide for one thread's registers: {{ threads }} threads, 8 along the keys and the
 // columns of v, the others along the rows, {{ rows }} rows each. Both products run over slices of 32 columns in
 // workgroup memory; a workgroup computes at most 256 columns of y.

@@ -1,6 +1,13 @@
-{# For kernels of 16-bit columns in splits that look back (split_rows.h), x and y in groups of four columns. A thread
-   holds packed pairs, v0, v1, …, in nearly all of its registers, because fewer and larger splits exchange less. It
-   reads the partial statistics of `looks` splits at a time; `looks_end`: the last time there are fewer. #}
+{#
+  For kernels of 16-bit columns in splits that look back (split_rows.h), x and y in groups of four columns. A thread
+  holds packed pairs, v0, v1, …, in nearly all of its registers, because fewer and larger splits exchange less. It
+  reads the partial statistics of `looks` splits at a time; `looks_end`: the last time there are fewer.
+
+  options:
+    rounds: flag
+    looks: 1…6
+    looks_end: flag
+#}
 {% macro column_pairs_functions() %}
 {% for operand in ["x", "y"] %}
 // The index of the thread's first group of four of {{ operand }}.

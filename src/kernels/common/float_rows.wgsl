@@ -1,4 +1,9 @@
-{# Sums and maxima of rows of floats, for softmax, layer norm and log-sum-exp. #}
+{#
+  Sums and maxima of rows of floats, for softmax, layer norm and log-sum-exp.
+
+  options:
+    ties: flag
+#}
 alias value_t = {{ "vec4<f32>" if wide == "vec4" else "f32" }};   // of a step
 alias state_t = {{ "vec4<f32>" if state == "vec4" else "f32" }};  // of a row
 const lowest = -0x1.fffffep+127f;                                 // the lowest finite f32

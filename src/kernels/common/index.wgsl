@@ -1,3 +1,7 @@
+{#
+  options:
+    index_kind: i32, u32, i64, u64
+#}
 // Indices from data: negative ones count from the end.
 fn index_inside(index: indices_t, size: u32) -> bool {
 {% if index_kind == "u32" %}

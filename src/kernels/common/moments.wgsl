@@ -1,10 +1,19 @@
-{# Mean and sum of squared deviations of a row of floats, in one pass. Processes the steps from `begin` to `end`, loaded
-   ahead (row_fusion.wgsl), and declares for each lane: `count`, the thread's number of elements; `mean`, their mean
-   minus `base`, an element near the row's start, so that a large mean costs no precision; and `squares`, the sum of
-   squared deviations. A few steps at a time are summed as distances from the first of them, and as the squares of
-   these, which loses few digits, since the first one is among them; the sums are merged by the pairwise update of Chan,
-   Golub and LeVeque, "Algorithms for computing the sample variance", 1983. Include after float_rows.wgsl and a
-   row_reduction called row_sum. #}
+{#
+  Mean and sum of squared deviations of a row of floats, in one pass. Processes the steps from `begin` to `end`, loaded
+  ahead (row_fusion.wgsl), and declares for each lane: `count`, the thread's number of elements; `mean`, their mean
+  minus `base`, an element near the row's start, so that a large mean costs no precision; and `squares`, the sum of
+  squared deviations. A few steps at a time are summed as distances from the first of them, and as the squares of
+  these, which loses few digits, since the first one is among them; the sums are merged by the pairwise update of Chan,
+  Golub and LeVeque, "Algorithms for computing the sample variance", 1983. Include after float_rows.wgsl and a
+  row_reduction called row_sum.
+
+  options:
+    batch: 0, 1, 2, number
+    left: 0, 1, 2, number
+    left_whole: 0, number
+    loops: flag
+    blocks: flag
+#}
 {% macro gather_moments() %}
 {% if not left %}
   let base = value_t(0);

@@ -1,5 +1,15 @@
-{# Declares fn ordered_key(raw), the unsigned integer of a value's order: common/ordered_key.h. 64-bit elements, low
-   word first, have 64-bit keys; narrower ones have keys of their own width, in a u32. #}
+{#
+  Declares fn ordered_key(raw), the unsigned integer of a value's order: common/ordered_key.h. 64-bit elements, low
+  word first, have 64-bit keys; narrower ones have keys of their own width, in a u32.
+
+  options:
+    key_kind: unsigned, signed, floating, boolean
+    key_bits: 2, 4, 8, 16, 32, 64
+    descending: flag
+    key_sign: number
+    key_mask: number
+    key_infinity: number
+#}
 {% if key_bits == 64 %}
 alias ordered_key_t = vec2<u32>;
 fn ordered_key(raw: vec2<u32>) -> vec2<u32> {

@@ -245,7 +245,6 @@ std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows
   call.set("reads", reads).set("modes", modes).set("stores", stores).set("inputs", inputs).set("operands", operands);
   call.set("results", results)
       .set("extra_outputs", extra_outputs)
-      .set("store_how", "")
       .set("misalignment_of", stores.empty() ? "" : stores[0]);
   return names;
 }

@@ -1,9 +1,25 @@
-{# Operands, prologue and epilogue of a kernel of rows: the WGSL half of common/row_fusion.h. x is an operand, or result
-   0 of the prologue, fn expression of `inputs`, whose further results are stored to `extra_outputs`. `results` are the
-   kernel's result, or what `epilogue` makes of it and of `operands`. The argument `place` of the macros below is a
-   macro that gives a step's index: loop_place(operand, k) in a loop, row_place(operand, i) of the register step k<i>,
-   register_place(operand, i) of the same by its distance from the lane's first step. Its last argument, if not empty,
-   says whether the step is in the row. `store_how`: the rounding of stores of four bf16, by accessors.cc's names. #}
+{#
+  Operands, prologue and epilogue of a kernel of rows: the WGSL half of common/row_fusion.h. x is an operand, or result
+  0 of the prologue, fn expression of `inputs`, whose further results are stored to `extra_outputs`. `results` are the
+  kernel's result, or what `epilogue` makes of it and of `operands`. The argument `place` of the macros below is a
+  macro that gives a step's index: loop_place(operand, k) in a loop, row_place(operand, i) of the register step k<i>,
+  register_place(operand, i) of the same by its distance from the lane's first step. Its last argument, if not empty,
+  says whether the step is in the row. `store_how`: the rounding of stores of four bf16, by accessors.cc's names.
+
+  options:
+    prologue: flag
+    epilogue: text
+    several: flag
+    reads: list of text
+    modes: list of step, splat, each
+    inputs: list of text
+    operands: list of text
+    stores: list of text
+    results: list of text
+    extra_outputs: list of text
+    misalignment_of: text
+#}
+{% set store_how = "" %}
 {% macro loop_place(operand, k, inside) -%}
 {{ operand }}_start + {{ operand }}_at({{ step_at(k) }})
 {%- endmacro %}

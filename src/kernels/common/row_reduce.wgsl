@@ -1,4 +1,25 @@
-{# How threads share rows: the WGSL half of common/rows.h, which explains the variables. #}
+{#
+  How threads share rows: the WGSL half of common/rows.h, which explains the variables.
+
+  options:
+    across: flag
+    width: 1, 4
+    threads_per_row: 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024
+    interleave: 1, 2, 4, 8, 16, 32, 64
+    workgroup: number
+    cluster: 1, 4, 8, 16, 32
+    register_steps: 0, 1, 2, number
+    outer_rank: 0, 1, 2, number
+    inner_rank: 0, 1, 2, number
+    unaligned: flag
+    alignment_unit: 2, 4
+    flat: list of text
+    even: flag
+    aligned: flag
+    per_run: 1, 2, number
+    tile_way: even, aligned, none, ''
+    still: list of text
+#}
 {% set mixed = cluster > 1 %}
 
 {# Index functions of an operand: <name>_row(i), where row i starts, and <name>_at(j), element j from there. #}

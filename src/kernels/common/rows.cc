@@ -310,14 +310,16 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   call.set("even", even).set("aligned", aligned);
   // A number in the text, so that compilers can simplify quotients by it.
   const std::int64_t runs = aligned ? fastest / ahead : 1;
-  if (aligned) call.set("per_run", std::min(runs, std::max<std::int64_t>(plan.register_steps, 1)));
+  call.set("per_run", std::min(runs, std::max<std::int64_t>(plan.register_steps, 1)));
   bool in_ways = even || aligned;  // true if steps are found by strides from the first one
+  std::string_view tile_way;
   if (plan.tiles) {
     // A tile's steps lie on one run of the fastest axis, or begin at the start of a run.
     const bool one_run = even || (aligned && runs % plan.register_steps == 0);
     in_ways = one_run || (aligned && plan.register_steps % runs == 0);
-    call.set("tile_way", one_run ? "even" : in_ways ? "aligned" : "none");
+    tile_way = one_run ? "even" : in_ways ? "aligned" : "none";
   }
+  call.set("tile_way", tile_way);
   std::vector<std::string> still;  // operands with stride 0 from step to step (`aligned`: within a run)
   for (std::size_t k = 0; k < names.size() && (even || aligned); ++k) {
     const Strides& s = rows.inner.strides[k];
@@ -349,18 +351,28 @@ void add_batches(Call& call, const RowPlan& plan, const RowSplits& splits, int l
     left = std::max(left, ceil_div(rest, threads_per_row));
     whole = std::min(whole, rest / threads_per_row);
   };
-  std::int64_t edges = 0;
   if (plan.unaligned) {
     const std::int64_t rounds = ceil_div(plan.steps, threads_per_row), between = std::max<std::int64_t>(rounds - 3, 0);
     count(between * threads_per_row);
-    edges = rounds - between;
     call.index_param("between", between);
   } else {
     count(plan.steps - (splits.count - 1) * splits.steps);
     if (splits.count > 1) count(splits.steps);
   }
-  call.set("batch", batch).set("left", left).set("left_whole", whole).set("edges", edges);
-  if (ahead) call.set("loops", longest > threads_per_row * batch).set("blocks", longest > 256 * threads_per_row);
+  call.set("batch", batch).set("left", left).set("left_whole", whole);
+  if (ahead) call.set("loops", longest > threads_per_row * batch);
+}
+
+bool is_long(const RowPlan& plan, const RowSplits& splits) {
+  return std::min(plan.steps, splits.steps) > 256 * std::int64_t{plan.threads_per_row};
+}
+
+void add_moments(Call& call, const RowPlan& plan, const RowSplits& splits, int loads) {
+  add_batches(call, plan, splits, loads, true);
+  call.set("blocks", is_long(plan, splits));
+}
+void add_no_moments(Call& call) {
+  call.set("batch", 0).set("left", 0).set("left_whole", 0).set("loops", false).set("blocks", false);
 }
 
 }  // namespace weft::kernels

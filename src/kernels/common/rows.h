@@ -168,5 +168,10 @@ int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bo
 // between head and tail, which are added to the rest. `ahead`: batches are loaded ahead of use (row_fusion.wgsl), so
 // that the last batch always belongs to the rest.
 void add_batches(Call& call, const RowPlan& plan, const RowSplits& splits, int loads, bool ahead = false);
+// True if a thread takes so many steps that their sum is one of blocks' sums.
+bool is_long(const RowPlan& plan, const RowSplits& splits);
+// What moments.wgsl needs: batches that are loaded ahead, or, if the moments' rows are in registers, nothing.
+void add_moments(Call& call, const RowPlan& plan, const RowSplits& splits, int loads);
+void add_no_moments(Call& call);
 
 }  // namespace weft::kernels

@@ -207,6 +207,9 @@ namespace {
 void set_splits(Call& call, const SplitRows& p, std::size_t chunk, std::int64_t first_split) {
   call.include("split_rows");
   call.set("words", p.words).set("runs", p.runs).set("balanced", p.balanced).set("multi_tile", p.tiles_per_split > 1);
+  call.set("look_back", p.look_back).set("late", p.look_back && p.late).set("exact", p.exact);
+  call.set("pairs", p.look_back && p.type == DType::c64).set("known_splits", p.column_pairs ? p.all_splits : 0);
+  call.set("in_order", p.in_order).set("packed_partials", p.packed_partials);
   if (p.tiles_per_split > 1) call.index_param("tiles_per_split", p.tiles_per_split);
   if (p.balanced) call.index_param("rounds", ceil_div(p.steps[chunk], std::int64_t{p.plan.threads_per_row}));
   call.index_param("splits", p.splits[chunk])
@@ -223,8 +226,7 @@ void run_look_back(gpu::Commands& commands, std::string_view name, const SplitRo
   Call call = start(0);
   set_splits(call, p, 0, 0);
   call.raw("partials", gpu::sync_flags(commands.device(), count), "atomic<u32>", 4, gpu::Access::read_write);
-  call.set("look_back", true).set("gathers", true).set("finishes", true).set("late", p.late);
-  call.opaque_zero().opaque_start().set("exact", p.exact).set("pairs", p.type == DType::c64);
+  call.set("gathers", true).set("finishes", true).opaque_zero().opaque_start();
   call.index_param("flags", words).param("spin_limit", p.spin_limit);
   call.single_dispatch().dispatch_groups(name, tiles);
 }
@@ -244,7 +246,7 @@ void run_split_rows(gpu::Commands& commands, std::string_view name, const SplitR
       if (finish) call.read("partials", partials);
       else call.write("partials", partials);
       set_splits(call, p, w, first_split);
-      call.set("look_back", false).set("gathers", !finish).set("finishes", finish);
+      call.set("gathers", !finish).set("finishes", finish);
       if (!finish) call.cost({});  // counted for one of the two dispatches
       call.dispatch_groups(name, p.plan.groups * p.splits[w]);
       first_split += p.splits[w];
@@ -252,9 +254,8 @@ void run_split_rows(gpu::Commands& commands, std::string_view name, const SplitR
   }
 }
 
-void add_column_pairs(Call& call, const SplitRows& p, DType x, DType y, std::int64_t shares) {
-  call.include("column_pairs").set("known_splits", p.all_splits);
-  call.set("x_is_f16", x == DType::f16).set("rounds", y == DType::bf16);
+void add_column_pairs(Call& call, const SplitRows& p, DType y, std::int64_t shares) {
+  call.include("column_pairs").set("rounds", y == DType::bf16);
   // A few splits at a time, so that their loads are in flight together.
   const std::int64_t each = ceil_div(p.all_splits, shares);
   const std::int64_t looks = ceil_div(each, ceil_div(each, std::int64_t{6} / p.words));

@@ -46,6 +46,8 @@ struct SplitRows {
   bool late = false;          // as the form says
   bool exact = false;         // with look_back: no tile is partly past a row's end or the last row
   bool column_pairs = false;  // with look_back: as SplitKind says
+  bool in_order = false;         // scans: splits are joined in the row's order
+  bool packed_partials = false;  // a split's statistics are one packed word
   bool runs = false;          // a thread's steps are groups of four adjacent ones, else all threads_per_row apart
   // Splits have equal lengths up to one step of each thread, where rows do not end with a tile.
   bool balanced = false;
@@ -100,7 +102,7 @@ void run_split_rows(gpu::Commands& commands, std::string_view name, const SplitR
                     const std::function<Call(std::size_t chunk)>& start);
 
 // Adds what a kernel that includes column_pairs.wgsl needs; `shares` threads read the partial statistics of a column.
-void add_column_pairs(Call& call, const SplitRows& splits, DType x, DType y, std::int64_t shares);
+void add_column_pairs(Call& call, const SplitRows& splits, DType y, std::int64_t shares);
 
 // A chunk of rows that are longer than a binding: its views, and where it begins along the rows' axes.
 struct RowChunk {

@@ -1,11 +1,29 @@
-{# Split rows: the WGSL half of common/split_rows.h. A kernel declares tile_of(…); its entry point begins with
-   split_head(). If the dispatch `gathers`, it publishes the split's partial statistics by publish_partials(); if it
-   `finishes`, it loads those of all splits (`in_order`: of the splits before its own), and stores results between
-   split_joined() and split_end(), where only kernels that are in_order may use barriers. What is done with a tile goes
-   between tiles_begin() and tiles_end(), since a split may have several (`multi_tile`). Dispatches that do both look
-   back (`look_back`); they declare before the entry point, by finish_function(), how tiles of the fallback are
-   finished. A block is the tiles of the same rows; the last of its workgroups to arrive does the fallback and resets
-   the block's flags. #}
+{#
+  Split rows: the WGSL half of common/split_rows.h. A kernel declares tile_of(…); its entry point begins with
+  split_head(). If the dispatch `gathers`, it publishes the split's partial statistics by publish_partials(); if it
+  `finishes`, it loads those of all splits (`in_order`: of the splits before its own), and stores results between
+  split_joined() and split_end(), where only kernels that are in_order may use barriers. What is done with a tile goes
+  between tiles_begin() and tiles_end(), since a split may have several (`multi_tile`). Dispatches that do both look
+  back (`look_back`); they declare before the entry point, by finish_function(), how tiles of the fallback are
+  finished. A block is the tiles of the same rows; the last of its workgroups to arrive does the fallback and resets
+  the block's flags.
+
+  options:
+    words: 1…6
+    runs: flag
+    balanced: flag
+    multi_tile: flag
+    look_back: flag
+    gathers: flag
+    finishes: flag
+    late: flag
+    exact: flag
+    pairs: flag
+    known_splits: 0, number
+    in_order: flag
+    packed_partials: flag
+    pairs_of_x: flag
+#}
 {% set block = workgroup // threads_per_row * rows_per_thread %}
 {% set words_per_partial = 2 if pairs else 1 %}
 {# `known_splits`: the number of a row's splits as a constant, for kernels that look back, so that quotients are by a

@@ -110,9 +110,7 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
     if (part.carry) call.read("carry", *part.carry);
     call.index_param("list_first", chunk->first).index_param("list_size", list->shape()[0]);
     if (form == Compaction::indices) {
-      call.set("first_axis", chunk->first_axis)
-          .set("axes", list->shape()[1])
-          .write("y", *list)
+      call.write("y", *list)
           .index_param("y_axis", list->strides()[1])
           .index_param("y_stride", list->strides()[0]);
       for (int d = 0; d < mask.rank(); ++d)
@@ -128,16 +126,20 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
   constexpr std::string_view kForms[] = {"compress", "expand", "indices"};
   call.set("form", list ? kForms[static_cast<int>(form)] : "count")
       .set("mask_kind", mask_kind(mask.dtype))
-      .set("mask_fours", fours)
       .set("carried", part.carry.has_value())
-      .set("staged", staged)
       .set("bits", b)
       .set("rounds", kRounds)
-      .set("batch", kBatch)
-      .set("rank", mask.rank())
-      .set("wide", list && b == 64)
-      .set("workgroup", workgroup)
-      .opaque_zero()
+      .set("workgroup", workgroup);
+  if (!in_runs) {
+    const bool indices = list && form == Compaction::indices;
+    call.set("mask_fours", fours)
+        .set("staged", staged)
+        .set("batch", kBatch)
+        .set("wide", list && b == 64)
+        .set("first_axis", indices ? chunk->first_axis : 0)
+        .set("axes", indices ? list->shape()[1] : 0);
+  }
+  call.opaque_zero()
       .index_param("elements", mask.count())
       .index_param("groups", counts.count())
       .dispatch_groups("compact", counts.count());

@@ -1,8 +1,18 @@
-{# Compacts the elements that a mask chooses, in blocks of `rounds` elements a thread. Stage `count` counts the chosen
-   elements of each block; the counts are scanned; then each block knows where its elements go. Within a block, a bit
-   for each element says whether it is chosen, and the number of bits before it is its position. `carried`: earlier
-   parts chose elements too. `staged`: narrow elements are collected in workgroup memory, from which whole words are
-   stored. #}
+{#
+  Compacts the elements that a mask chooses, in blocks of `rounds` elements a thread. Stage `count` counts the chosen
+  elements of each block; the counts are scanned; then each block knows where its elements go. Within a block, a bit
+  for each element says whether it is chosen, and the number of bits before it is its position. `carried`: earlier
+  parts chose elements too. `staged`: narrow elements are collected in workgroup memory, from which whole words are
+  stored.
+
+  options:
+    mask_fours: flag
+    staged: flag
+    batch: number
+    wide: flag
+    first_axis: number
+    axes: number
+#}
 const kWords = {{ rounds * workgroup // 32 }}u;
 var<workgroup> chosen: array<atomic<u32>, kWords>;
 {% if form == "count" %}

@@ -1,4 +1,14 @@
-{# Shared by compact.wgsl and compact_runs.wgsl. #}
+{#
+  Shared by compact.wgsl and compact_runs.wgsl.
+
+  options:
+    mask_kind: f64, complex, float, pair, integer
+    bits: 8, 16, 32, 64
+    form: compress, expand, indices, count
+    rounds: number
+    carried: flag
+    workgroup: number
+#}
 // True if the mask's element is not zero, by its bits.
 fn is_true(v: mask_t) -> bool {
 {% if mask_kind == "float" %}

@@ -5,6 +5,13 @@
   side: a or b. window: the same if it is not in memory as a matrix, but read from x. spatial: the number of axes; from: where the coordinates of each axis and of the batch come from, "row" or
   an index of Coords; rows: the axes that a row counts, the innermost first (spatial axes by number, "n" for the batch).
   checked: the axes along which windows may leave x.
+
+  options:
+    side: a, b
+    spatial: 1, 2, 3
+    from: list of text
+    rows: list of n, 0, 1, 2
+    checked: list of yes, ''
 #}
 struct WindowPlace {
 {% if window %}

@@ -1,3 +1,7 @@
+{#
+  options:
+    tile: number
+#}
 // Like transpose_direct.wgsl, for bytes: each thread transposes 4×16 of them, which it reads as four words along b from
 // each of four rows and writes as a word along a to each of sixteen rows. x and y are views of words.
 

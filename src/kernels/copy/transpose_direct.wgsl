@@ -1,3 +1,7 @@
+{#
+  options:
+    tile: number
+#}
 // y[…b, a] = x[…a, b] where y is contiguous along a and x along b: each thread transposes 4×4 elements in registers.
 // {{ tile }} threads of a workgroup lie along a, so that a row of theirs fills whole lines of the output.
 

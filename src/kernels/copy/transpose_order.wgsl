@@ -1,3 +1,9 @@
+{#
+  options:
+    b_first: flag
+    turns_bytes: flag
+    workgroup: number
+#}
 {% if turns_bytes %}
 // Transposes 4×4 bytes: byte k of result word i is byte i of word k.
 fn turned(r: vec4<u32>) -> vec4<u32> {

@@ -1,9 +1,21 @@
-{# y[…b, a] = x[…a, b] where y is contiguous along a and x along b, for rows that begin anywhere in a word. A tile of
-   workgroup memory has `rows` rows of x, `words` words of n elements each, from the tile's begin on. Its rows r, r + n,
-   … are adjacent, with an odd pitch, so that threads along a access different banks. It gives `tile_b` rows of y of
-   `tile_words` words each; words that are shared with other rows or tiles are merged. `short_a`: the length of a, if it
-   is so short that a tile spans it, and y's rows are adjacent: then y is one run, and a tile makes `tile_words` words
-   of it. `aligned`: x's rows begin at words. #}
+{#
+  y[…b, a] = x[…a, b] where y is contiguous along a and x along b, for rows that begin anywhere in a word. A tile of
+  workgroup memory has `rows` rows of x, `words` words of n elements each, from the tile's begin on. Its rows r, r + n,
+  … are adjacent, with an odd pitch, so that threads along a access different banks. It gives `tile_b` rows of y of
+  `tile_words` words each; words that are shared with other rows or tiles are merged. `short_a`: the length of a, if it
+  is so short that a tile spans it, and y's rows are adjacent: then y is one run, and a tile makes `tile_words` words
+  of it. `aligned`: x's rows begin at words.
+
+  options:
+    n: 1, 2, 4
+    rows: number
+    words: number
+    before: number
+    aligned: flag
+    short_a: 0, number
+    tile_words: number
+    tile_b: number
+#}
 {% set size_a = short_a ~ "u" if short_a else "p.size_a" %}
 {% set element = 32 // n %}
 {% set ones = "0xffffu" if n == 2 else "0xffu" %}

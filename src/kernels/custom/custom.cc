@@ -47,14 +47,14 @@ void custom(gpu::Commands& commands, const CustomKernel& kernel, std::span<const
   for (const auto& [name, number] : kernel.numbers) {
     std::visit([&](auto value) { call.param(name, value); }, number);
   }
-  call.set("text", kernel.wgsl).set("each", !kernel.workgroups);
+  const std::uint32_t workgroup = workgroup_size(call.capabilities(), kWorkgroup);
+  call.set("text", kernel.wgsl).set("each", !kernel.workgroups).set("workgroup", workgroup);
   if (kernel.workgroups) {
     const auto [x, y, z] = kernel.workgroups(in, out);
     return call.dispatch(kernel.name, x, y, z);
   }
   const std::int64_t threads = kernel.threads ? kernel.threads(in, out) : outputs[0].count();
-  const std::uint32_t workgroup = workgroup_size(call.capabilities(), kWorkgroup);
-  call.set("workgroup", workgroup).index_param("threads", threads);
+  call.index_param("threads", threads);
   call.dispatch_groups(kernel.name, ceil_div(threads, workgroup));
 }
 

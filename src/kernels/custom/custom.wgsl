@@ -1,4 +1,11 @@
-{# A user's text, followed by the entry point for kernels of one element. #}
+{#
+  A user's text, followed by the entry point for kernels of one element.
+
+  options:
+    text: text
+    each: flag
+    workgroup: number
+#}
 {{ text }}
 {% if each %}
 @compute @workgroup_size({{ workgroup }})

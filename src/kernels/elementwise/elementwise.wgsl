@@ -1,10 +1,29 @@
-{# outputs = expression(inputs). A group is {{ width }} adjacent elements along the last axis, computed four at a time
-   (`fours`); elementwise.cc explains the operands' modes. A thread takes `unroll` groups, a workgroup's size apart, and
-   loads all of them before it computes. `exact`: all groups are whole; `full`: no group is past the end. `fast_path`: a
-   thread's elements are tested together for a function's slow path; `sums`: and for NaN; `store_how`: the rounding of
-   stores of elements that need neither (accessors.cc). `row_misalignment`: each row of the output begins at its own
-   offset between multiples of four elements; "words": words that two rows share are merged. `one_row`: a workgroup's
-   groups are all in one row, so that what does not change along it is computed and loaded once. #}
+{#
+  outputs = expression(inputs). A group is {{ width }} adjacent elements along the last axis, computed four at a time
+  (`fours`); elementwise.cc explains the operands' modes. A thread takes `unroll` groups, a workgroup's size apart, and
+  loads all of them before it computes. `exact`: all groups are whole; `full`: no group is past the end. `fast_path`: a
+  thread's elements are tested together for a function's slow path; `sums`: and for NaN; `store_how`: the rounding of
+  stores of elements that need neither (accessors.cc). `row_misalignment`: each row of the output begins at its own
+  offset between multiples of four elements; "words": words that two rows share are merged. `one_row`: a workgroup's
+  groups are all in one row, so that what does not change along it is computed and loaded once.
+
+  options:
+    inputs: list of vec, each, splat, ramp, constant
+    virtual_types: list of f32, i32, u32, vec2<u32>, ''
+    outputs: list of vec, each
+    rows: flag
+    one_row: flag
+    width: 1, 4, 8, 16
+    fours: 1, 2, 4
+    exact: flag
+    row_misalignment: words, fours, ''
+    full: flag
+    fast_path: flag
+    store_how: exact, no_ties, no_nan, ''
+    sums: flag
+    unroll: 1, 2, 3, 4
+    workgroup: number
+#}
 {% set partial = width == 4 and not exact %}
 {# The position of group u of the thread. Groups past the end repeat the first one and are not stored. #}
 {% macro place(u) %}

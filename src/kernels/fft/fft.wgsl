@@ -16,6 +16,38 @@
   chirps: Bluestein's algorithm multiplies by the chirp where x is read and where y is written. filters: the results are
   multiplied by the chirp's transform, and swapped for the inverse. rounds: 2 if both transforms are in this pass.
   The inverse transform is the forward one with real and imaginary parts swapped on both ends.
+
+  options:
+    epilogue: text
+    inputs: list of text
+    operands: list of text
+    prologue: flag
+    butterflies: text
+    radices: list of number
+    mapped: list of across, along
+    spans: list of number
+    offsets: list of number
+    steps: list of number
+    points: number
+    rounds: 1, 2
+    threads: number
+    columns: number
+    pitch: number
+    halves: flag
+    padded: flag
+    rows_fastest: flag
+    single: flag
+    last: flag
+    before: list of number
+    before_product: number
+    filters: flag
+    source: x, scratch
+    sink: y, scratch
+    kind: complex, real_to_complex, complex_to_real
+    inverse: flag
+    chirps: flag
+    cut: flag
+    y_cut: flag
 #}
 {{ epilogue }}
 {{ butterflies }}

@@ -3,6 +3,13 @@
   there, and how far each is in x; it is p.pitch words long, and the axis' table begins at p.base. place: the
   coordinate of each spatial axis. Threads follow each other as y's elements do in memory; each computes `lanes`
   adjacent ones: along the last spatial axis if last_spatial.
+
+  options:
+    spatial: 1, 2, 3, number
+    place: list of number
+    lanes: 1, 4
+    last_spatial: flag
+    threads: number
 #}
 {% set outer = spatial - 1 if last_spatial else spatial %}
 {% set last = spatial - 1 %}

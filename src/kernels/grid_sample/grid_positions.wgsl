@@ -3,6 +3,14 @@
 
   spatial: the number of spatial axes. taps: how many elements a sample is made of along each: 1 (nearest), 2 (linear)
   or 4 (cubic). padding: zeros, border or reflection. aligned: align_corners. slopes: the weights' derivatives, too.
+
+  options:
+    spatial: 1, 2, 3
+    taps: 1, 2, 4
+    padding: zeros, border, reflection
+    aligned: flag
+    slopes: flag
+    threads: number
 #}
 fn reflected(q: f32, size: f32) -> f32 {
 {% if aligned %}

@@ -3,6 +3,11 @@
   follow each other as y's elements do in memory.
 
   spatial: the number of spatial axes. channel: the coordinate of the channels. Others: grid_positions.wgsl.
+
+  options:
+    wide: flag
+    outs: 1…8
+    channel: number
 #}
 {% set value = 'vec4<f32>' if wide else 'f32' %}
 @compute @workgroup_size({{ threads }})

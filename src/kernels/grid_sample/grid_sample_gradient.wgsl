@@ -2,6 +2,10 @@
   Adds dy to dx, where grid_sample takes its elements from. A thread has `outs` channels of a place; other threads may
   add to the same elements, so that sums are exchanged as bits. dx is f32. channel: the coordinate of the channels.
   Others: grid_positions.wgsl.
+
+  options:
+    outs: 1…8
+    channel: number
 #}
 fn add(i: u32, v: f32) {
   let k = p.dx_o + i;

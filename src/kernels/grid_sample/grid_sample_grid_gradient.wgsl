@@ -2,6 +2,9 @@
   The gradient of grid_sample for the grid. A thread has a place: it adds the products of dy and x over the channels, for
   each element that the place's samples are made of. `wide`: four adjacent channels at a time. Others:
   grid_positions.wgsl.
+
+  options:
+    wide: flag
 #}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,

@@ -1,4 +1,15 @@
-{# Group u of a thread, shared by gather.wgsl and scatter.wgsl: whether it exists, its position, its indices. #}
+{#
+  Group u of a thread, shared by gather.wgsl and scatter.wgsl: whether it exists, its position, its indices.
+
+  options:
+    components: 1, 2, 3, number
+    width: 1, 4
+    workgroup: number
+    each: flag
+    windowed: flag
+    starts: flag
+    unroll: 1, 2, 4
+#}
 {% macro group_of(u) -%}
   let live{{ u }} = first + {{ u * workgroup }}u < p.groups;
   let group{{ u }} = select(0u, first + {{ u * workgroup }}u, live{{ u }});

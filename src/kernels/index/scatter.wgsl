@@ -1,7 +1,17 @@
-{# Combines y at the indices with updates. A group is `width` adjacent elements along the last axis; `each`: four
-   elements, each with its own index. A thread takes `unroll` groups, a workgroup's size apart, so that adjacent threads
-   store to adjacent elements where the indices are adjacent. `words`: elements are changed by compare-exchange on the
-   words that contain them, which other threads may change too. #}
+{#
+  Combines y at the indices with updates. A group is `width` adjacent elements along the last axis; `each`: four
+  elements, each with its own index. A thread takes `unroll` groups, a workgroup's size apart, so that adjacent threads
+  store to adjacent elements where the indices are adjacent. `words`: elements are changed by compare-exchange on the
+  words that contain them, which other threads may change too.
+
+  options:
+    words: flag
+    op: assign, add, mul, min, max
+    floats: flag
+    formula: text
+    per_word: 1, 2, 4
+    mask: number
+#}
 {% if words %}
 fn combine(a: y_t, b: y_t) -> y_t {
   return {{ formula }};

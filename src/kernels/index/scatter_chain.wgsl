@@ -1,9 +1,21 @@
-{# Combines y at the indices with updates, for elements that no atomic operation can hold. Tuples of indices are
-   numbered from 1. `links` holds, for each place of y that a tuple can refer to, the last tuple linked to it (0: none),
-   followed by, for each tuple, the one linked before it. Stage `link` builds these chains; in stage `fold` the thread
-   of a chain's last tuple, one for each `width` elements of the row, folds the chain. `sorts`: instead, stage `link`
-   gives the number of each tuple's place (head_count: none), and `fold` finds these sorted, with the tuples in their
-   order: the threads of a place's first tuple take them one after the other. #}
+{#
+  Combines y at the indices with updates, for elements that no atomic operation can hold. Tuples of indices are
+  numbered from 1. `links` holds, for each place of y that a tuple can refer to, the last tuple linked to it (0: none),
+  followed by, for each tuple, the one linked before it. Stage `link` builds these chains; in stage `fold` the thread
+  of a chain's last tuple, one for each `width` elements of the row, folds the chain. `sorts`: instead, stage `link`
+  gives the number of each tuple's place (head_count: none), and `fold` finds these sorted, with the tuples in their
+  order: the threads of a place's first tuple take them one after the other.
+
+  options:
+    components: 1, 2, 3, number
+    windowed: flag
+    link: flag
+    sorts: flag
+    op: assign, add, mul, min, max
+    formula: text
+    workgroup: number
+    width: 1, 4
+#}
 {% set load = "load4" if width == 4 else "load" %}
 {% set combined = "vec4<y_t>(combine(sum.x, v.x), combine(sum.y, v.y), combine(sum.z, v.z), combine(sum.w, v.w))" if width == 4 else "combine(sum, v)" %}
 fn place_of(t: u32) -> vec2<u32> {   // x: the number of t's place; y: 1 if it is inside

@@ -83,7 +83,7 @@ int groups_a_thread(const gpu::Capabilities& capabilities, const SelectedRows& r
 
 void add_axes(Call& call, const Selection& selection) {
   call.include("index").set("index_kind", index_kind(selection.indices.dtype));
-  call.set("components", static_cast<int>(selection.axes.size())).set("starts", selection.starts);
+  call.set("components", static_cast<int>(selection.axes.size()));
   call.index_param("component_stride", selection.component_stride);
   const bool windowed =
       std::ranges::any_of(selection.axes, [](const IndexedAxis& axis) { return axis.count != axis.size; });
@@ -104,6 +104,7 @@ void add_rows(Call& call, const SelectedRows& rows, std::string_view whole, std:
       .strides("indices", rows.strides[1])
       .strides(part, rows.strides[2])
       .set("width", rows.width)
+      .set("starts", rows.selection.starts)
       .set("workgroup", workgroup)
       .index_param("groups", rows.groups)
       .index_param("row_groups", rows.row_groups)

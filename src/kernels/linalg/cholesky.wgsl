@@ -6,6 +6,14 @@
   below of the same columns. What a step takes from row i it also takes from that row of the inverse, whose element
   (i, j) is held in (j, i).
   complex: elements are vec2<f32>. first: info is not read.
+
+  options:
+    in_place: flag
+    inverse: flag
+    first: flag
+    size: number
+    threads: number
+    width: number
 #}
 const kPitch = {{ size + 1 }}u;
 var<workgroup> s: array<value, {{ size * (size + 1) }}>;

@@ -40,7 +40,6 @@ std::int64_t rotation_bytes(std::int64_t rows, bool complex, bool vectors, std::
 void read_matrix(Call& call, const Batch& batch, const Problem& p) {
   call.read("a", p.a);
   batch.strides("a", p.a, 2);
-  call.set("conjugates", p.conjugates);
 }
 void write_results(Call& call, const Batch& batch, const Problem& p) {
   call.write("w", p.w).write("info", p.info);
@@ -74,6 +73,7 @@ void eigh_small(gpu::Commands& commands, const Problem& p, std::int64_t rows) {
   write_results(call, batch, p);
   const std::int64_t n = p.n();
   call.set("size", rows).set("pitch", rows + 1).set("threads", small_threads(n, call.capabilities()));
+  call.set("conjugates", p.conjugates);
   call.index_param("n", n).index_param("sweeps", kSweeps);
   const double cube = std::pow(static_cast<double>(n), 3) * (p.complex() ? 4 : 1);
   call.cost({.bytes = byte_size(p.a.dtype, static_cast<std::uint64_t>(p.a.count() * (p.v ? 2 : 1))),
@@ -151,7 +151,8 @@ class LargeEigh {
     read_matrix(call, batch, p_);
     call.read("scales", scales_).write("h", h_);
     if (vectors) call.write("v", v_);
-    call.set("vectors", vectors).index_param("n", p_.n()).index_param("size", rows_);
+    call.set("vectors", vectors).set("conjugates", p_.conjugates);
+    call.index_param("n", p_.n()).index_param("size", rows_);
     dispatch_threads(call, "eigh_prepare", h_.count());
   }
 

@@ -2,6 +2,11 @@
   The second step of a round: the products of its rotations, which eigh_rotate.wgsl wrote to j, are applied to the rest of
   h, jᴴ h j, and to v, v j. A workgroup takes the `size` by `size` elements where two pairs of blocks meet and, since h
   is Hermitian, those opposite to them; or `size` rows of v in a pair's columns. A thread has `tile` by `tile` of them.
+
+  options:
+    size: number
+    width: number
+    tile: 1, 2, 4, number
 #}
 const kPitch = {{ size + 1 }}u;
 var<workgroup> x: array<value, {{ size * (size + 1) }}>;

@@ -1,6 +1,10 @@
 {#
   The results of large matrices in ascending order of their eigenvalues: w, info and, if `vectors`, v, of which `columns`
   [matrix, row, column] has the columns. A thread for each element of v, and one for each of w.
+
+  options:
+    vectors: flag
+    threads: number
 #}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,

@@ -1,4 +1,9 @@
-{# h = (identity - h) / 2, of p.size rows: what v's columns are corrected by, given h = vᴴ v. #}
+{#
+  h = (identity - h) / 2, of p.size rows: what v's columns are corrected by, given h = vᴴ v.
+
+  options:
+    threads: number
+#}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {

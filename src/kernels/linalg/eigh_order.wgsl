@@ -2,6 +2,9 @@
   Which column each eigenvalue is of, in ascending order: order [matrix, place] of values [matrix, column], a thread each.
   Where flags [matrix, pair], the last sweep's, say that the iteration did not converge, the matrix' scale becomes 0, as
   that of one with NaN is.
+
+  options:
+    threads: number
 #}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,

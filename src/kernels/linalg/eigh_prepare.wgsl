@@ -2,6 +2,11 @@
   The whole Hermitian matrix h [matrix, row, column] of which a holds the lower triangle, scaled, with zeros in the rows
   and columns from p.n on that fill it up to p.size. vectors: v is the identity. Of a matrix with NaN or an infinity h
   is 0.
+
+  options:
+    conjugates: flag
+    vectors: flag
+    threads: number
 #}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,

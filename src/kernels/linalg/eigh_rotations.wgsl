@@ -7,6 +7,12 @@
   orthonormal whatever the tangent's own error; what it adds to a column is small where the angle is, and so is its
   rounding. Sources: Rutishauser, "The Jacobi method for real symmetric matrices", 1966; Brent and Luk, "The solution of
   singular-value and symmetric eigenvalue problems on multiprocessor arrays", 1985.
+
+  options:
+    vectors: flag
+    size: number
+    pitch: number
+    threads: number
 #}
 const kPitch = {{ pitch }}u;
 var<workgroup> s: array<value, {{ size * pitch }}>;

@@ -2,6 +2,9 @@
   What large matrices are scaled by, a workgroup for each: of scales [matrix, 3] the power of two that brings its
   elements to about 1, or 0 where one is NaN or infinite, the power's inverse, and which elements are negligible then.
   The lower triangle of a is read.
+
+  options:
+    threads: number
 #}
 var<workgroup> largest: atomic<u32>;
 var<workgroup> squares: array<f32, {{ threads }}>;

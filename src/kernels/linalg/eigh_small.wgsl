@@ -1,6 +1,9 @@
 {#
   The eigenvalues, and if `vectors` eigenvectors, of Hermitian matrices that fit workgroup memory, a workgroup for each,
   by Jacobi's iteration. The lower triangle of a is read; conjugates: its elements are conjugated first.
+
+  options:
+    conjugates: flag
 #}
 var<workgroup> largest: atomic<u32>;
 var<workgroup> squares: array<f32, {{ threads }}>;

@@ -1,6 +1,9 @@
 {#
   The eigenvalues, which are the Rayleigh quotients of v's columns: w [matrix, column] is the sum of conj(v) · x over the
   p.size rows of v and x = a v. A workgroup takes 16 columns of a matrix.
+
+  options:
+    threads: number
 #}
 var<workgroup> sums: array<f32, {{ threads }}>;
 

@@ -1,4 +1,9 @@
-{# The numbers of matrices, real or `complex`, shared by the templates of this family. #}
+{#
+  The numbers of matrices, real or `complex`, shared by the templates of this family.
+
+  options:
+    complex: flag
+#}
 alias value = {{ "vec2<f32>" if complex else "f32" }};
 fn conjugate(a: value) -> value { return {{ "vec2<f32>(a.x, -a.y)" if complex else "a" }}; }
 fn product(a: value, b: value) -> value { return {{ "mul_c64(a, b)" if complex else "a * b" }}; }

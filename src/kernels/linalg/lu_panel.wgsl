@@ -1,6 +1,11 @@
 {#
   The LU factors of a panel: p.n adjacent columns, from their row p.row on, of p.m rows in all, a workgroup for each
   matrix. `panel` [matrix, column, row] is a copy with its columns side by side, which a thread walks down.
+
+  options:
+    first: flag
+    size: number
+    threads: number
 #}
 var<workgroup> pivot_row: array<value, {{ size }}>;
 var<workgroup> best: array<f32, {{ threads }}>;

@@ -1,6 +1,13 @@
 {#
   The LU factors of a panel as lu_panel computes them, of up to `threads` * `slots` rows: `width` columns at a time are in
   registers, `slots` rows of them in each thread, and what they take from the panel's other columns follows.
+
+  options:
+    first: flag
+    size: number
+    slots: 1, 2, 4, 8, 16, 32, 64
+    width: 1, 2, 4, 8
+    threads: number
 #}
 var<workgroup> pivot_row: array<value, {{ width }}>;
 var<workgroup> upper_row: array<value, {{ width }}>;

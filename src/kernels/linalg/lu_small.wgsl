@@ -2,6 +2,14 @@
   The LU factors with partial pivoting of matrices that fit workgroup memory, a workgroup for each. Columns of l are left
   unscaled until the end. Pivots have the largest magnitude (the sum of both parts' of complex numbers, as in LAPACK),
   of equal ones the first. complex: elements are vec2<f32>. in_place: a is lu.
+
+  options:
+    in_place: flag
+    rows: number
+    pitch: number
+    threads: number
+    scanners: number
+    width: number
 #}
 const kPitch = {{ pitch }}u;
 var<workgroup> s: array<value, {{ rows * pitch }}>;

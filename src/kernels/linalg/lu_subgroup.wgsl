@@ -2,6 +2,14 @@
   The LU factors with partial pivoting of matrices of up to as many rows as a subgroup has lanes, a subgroup for each:
   each lane has a row in registers, and no row moves until the end. Pivots are those of lu_small.
   complex: elements are vec2<f32>. in_place: a is lu.
+
+  options:
+    in_place: flag
+    rows: number
+    pitch: number
+    columns: number
+    steps: number
+    lanes: number
 #}
 const kPitch = {{ pitch }}u;
 var<workgroup> s: array<value, {{ rows * pitch }}>;

@@ -1,6 +1,9 @@
 {#
   Applies a panel's interchanges of rows to all columns of lu outside of it, and to the order of the rows; a thread for
   each column, and one for the order. p.row: the panel's first row and column, p.n: its columns, p.steps: interchanges.
+
+  options:
+    threads: number
 #}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,

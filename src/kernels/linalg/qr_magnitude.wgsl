@@ -1,6 +1,10 @@
 {#
   Of each column the bits of its largest magnitude, and of each matrix those of all of them: bits [matrix, p.n + 1], which
   is 0 before. A workgroup takes `width` columns and p.chunk rows.
+
+  options:
+    threads: number
+    width: number
 #}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,

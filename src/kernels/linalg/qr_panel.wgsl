@@ -9,6 +9,12 @@
   of a step and the one before, each workgroup's sums over the rows below row s, and that row.
 
   size: columns at most. lanes: threads along the rows. unroll: rows that a thread loads at a time.
+
+  options:
+    size: number
+    threads: number
+    lanes: number
+    unroll: 4
 #}
 var<workgroup> partial: array<value, {{ size * (lanes + 1) }}>;
 // Of column k of t each row's sum, in parts.

@@ -1,6 +1,9 @@
 {#
   The powers of two by which each column of each matrix is scaled, and their inverses, of the bits of qr_magnitude: NaN
   for a matrix that has NaN or an infinity.
+
+  options:
+    threads: number
 #}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,

@@ -4,6 +4,15 @@
 
   groups: rows of `width` threads, which share a sum. elements, columns, steps: no fewer than there are. q: whether it is
   wanted.
+
+  options:
+    q: flag
+    elements: number
+    columns: number
+    steps: number
+    threads: number
+    width: number
+    groups: number
 #}
 var<workgroup> s: array<value, {{ elements }}>;
 var<workgroup> partial: array<value, {{ groups * columns }}>;

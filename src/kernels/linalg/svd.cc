@@ -51,7 +51,7 @@ class SvdCall : public Call {
       : Call(commands, kernel), batch(*this, batch_of(problem.a)), problem_(problem) {
     include("linalg_common");
     include("svd_common");
-    set("complex", problem.complex()).set("vectors", problem.vectors.has_value());
+    set("complex", problem.complex());
     index_param("n", problem.n());
     param("nan", std::numeric_limits<float>::quiet_NaN());
   }
@@ -61,6 +61,7 @@ class SvdCall : public Call {
     batch.strides("s", problem_.s, 1);
     index_param("s_step", problem_.s.strides()[-1]);
     batch.strides("info", problem_.info, 0);
+    set("vectors", problem_.vectors.has_value());
     if (!problem_.vectors) return;
     write("right", problem_.vectors->right);
     batch.strides("right", problem_.vectors->right, 2);
@@ -275,7 +276,7 @@ class LargeSvd {
       call.read("bits", bits_).read_write("x", x_);
     else
       call.read("x", x_).write(step == "measure" ? "bits" : "norms", step == "measure" ? bits_ : norms_);
-    call.set("step", step).set("threads", threads(256));
+    call.set("step", step).set("threads", threads(256)).set("vectors", problem_.vectors.has_value());
     call.index_param("columns", columns()).index_param("rows", rows());
     call.work(static_cast<double>(x_.count() * problem_.element()), static_cast<double>(x_.count()));
     call.dispatch_groups("svd_" + step, problem_.matrices() * columns());

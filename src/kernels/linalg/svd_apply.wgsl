@@ -1,6 +1,10 @@
 {#
   Multiplies each active pair of blocks that meet in round p.round, 2 · `block` columns of x [matrix, column, row], by its
   q [matrix, pair, j, i] from the right, in place; a workgroup for 64 rows of a pair.
+
+  options:
+    block: number
+    depth: number
 #}
 const kWidth = {{ 2 * block }}u;
 const kSide = {{ block // 2 }}u;  // threads along the columns, four each

@@ -4,6 +4,11 @@
   "scale": multiplies the column by the power of two for the largest of its matrix, and with `vectors` sets the rows from
   p.n on to those of the identity;
   "norms": norms[matrix, column] of the first p.n rows; -1 of the columns from p.n on, which only fill blocks.
+
+  options:
+    vectors: flag
+    step: measure, scale, norms
+    threads: number
 #}
 var<workgroup> sums: array<f32, {{ threads }}>;
 var<workgroup> most: array<u32, {{ threads }}>;

@@ -2,6 +2,9 @@
   Completes the first `good` columns of `left` [p.n, p.n], which are orthonormal, to an orthonormal set, a workgroup for
   each matrix. Each further column is the unit vector that is farthest from the columns in front of it, less its
   projection on these, twice.
+
+  options:
+    threads: number
 #}
 var<workgroup> best: array<f32, {{ threads }}>;
 var<workgroup> best_row: array<u32, {{ threads }}>;

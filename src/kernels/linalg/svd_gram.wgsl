@@ -2,6 +2,10 @@
   The Gram matrices of the pairs of blocks that meet in round p.round, each of 2 · `block` columns of x [matrix, column,
   row], in parts: a workgroup takes p.part_rows of the first p.n rows of a pair. gram [matrix, pair, part, i, j]. Nothing
   where go[matrix] is 0: all columns are orthogonal.
+
+  options:
+    block: number
+    depth: number
 #}
 const kWidth = {{ 2 * block }}u;
 const kSide = {{ block // 2 }}u;  // threads along each side, four elements each

@@ -4,6 +4,10 @@
   [matrix, pair, j, i]: its unitary matrix, by columns in the order of descending norms. active[matrix, pair]: whether
   there is anything to do; status[matrix, round, pair]: whether it was so much that another sweep is needed. A column is
   orthogonal to another one if their product is at most p.tolerance times their norms.
+
+  options:
+    block: number
+    threads: number
 #}
 const kWidth = {{ 2 * block }}u;
 const kThreads = {{ threads }}u;

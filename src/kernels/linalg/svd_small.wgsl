@@ -5,6 +5,13 @@
 
   vectors: `left` gets the columns over their norms, by descending norm, `right` the conjugates of the rotations. good:
   how many columns of left are not 0.
+
+  options:
+    vectors: flag
+    size: number
+    pitch: number
+    lanes: 1, 2, 4, 8, 16, 32
+    threads: number
 #}
 const kPitch = {{ pitch }}u;
 var<workgroup> x: array<value, {{ size * pitch }}>;

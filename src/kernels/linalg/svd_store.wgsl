@@ -2,6 +2,10 @@
   The results for large matrices, of columns x [matrix, column, row] that are orthogonal and norms [matrix, column]; a
   workgroup for each column. vectors: `sorted` [matrix, place, row] gets the first p.n rows of the columns by descending
   norm, `right` [n, n] the conjugates of the rows below. go: not 0 where the iteration did not converge.
+
+  options:
+    vectors: flag
+    threads: number
 #}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,

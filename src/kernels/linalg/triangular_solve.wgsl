@@ -1,6 +1,13 @@
 {#
   x = a⁻¹ b for a lower triangular block of up to `size` rows, by substitution: a workgroup takes `columns` columns of a
   matrix, a thread each. conjugates: a's elements are conjugated. unit: its diagonal is 1.
+
+  options:
+    in_place: flag
+    unit: flag
+    conjugates: flag
+    size: number
+    columns: number
 #}
 var<workgroup> s: array<value, {{ size * (size + 1) }}>;
 var<workgroup> xs: array<value, {{ size * columns }}>;

@@ -52,7 +52,6 @@ void add_operand(Call& call, std::string_view name, const MatmulProblem& p, cons
 
 // The part of k that each batch sums; `shared`: a workgroup loops over it, with barriers.
 void add_ranges(Call& call, const MatmulProblem& p, bool shared) {
-  call.set("ranged", p.ranges.has_value());
   if (!p.ranges) return;
   call.include("matmul_range").set("shared_range", shared);
   add_indices(call, *p.both_ends(), *p.ranges);
@@ -155,8 +154,8 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     const LoadForm wider = form_of_b(p, 8);
     if (half && a.width == 4 && wider.along_k && wider.width == 8 && !(p.b.buffer == p.y.buffer)) {
       b.width = 8;
-      call.set("b_type", name(p.b.dtype));
     }
+    call.set("b_type", b.width == 8 ? name(p.b.dtype) : std::string_view());
   }
   const std::int64_t tiles_m = ceil_div(p.m, v.tile_m), tiles_n = ceil_div(p.n, v.tile_n);
   const std::int64_t groups = tiles_m * tiles_n * p.batches() * v.splits;
@@ -171,16 +170,19 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
       add_operand(call, name, p, is_b ? p.b : p.a, !is_b, width, (is_b ? reads_b : reads_a) ? &form : nullptr);
   }
   add_ranges(call, p, tiles);
+  const bool direct = v.kind == MatmulKind::direct;
+  if (tiles || direct) call.set("ranged", p.ranges.has_value());
   // (Integers have no NaN.)
   const bool padded = p.windows && p.windows->padded() && p.sum_type() == DType::f32;
   const std::string_view of_windows = p.windows_are_b ? "b" : "a";
   if (padded && !p.reads_windows()) p.windows->add_places(call, of_windows);
   call.set("window", p.reads_windows() ? of_windows : "").set("padded", padded ? of_windows : "");
   call.set("product", compute_type(p.sum_type()));
-  call.set("a_width", a.width).set("b_width", b.width).set("threads", v.threads);
-  call.set("tile_m", v.tile_m).set("tile_n", v.tile_n);
+  call.set("a_width", a.width).set("b_width", b.width);
+  if (v.kind != MatmulKind::tile) call.set("threads", v.threads);
+  if (!direct) call.set("tile_m", v.tile_m).set("tile_n", v.tile_n);
   if (by_words) call.set("packed", !words ? "" : problem.a.dtype == DType::i8 ? "dot4I8Packed" : "dot4U8Packed");
-  if (v.kind != MatmulKind::gemv_k) call.set("thread_m", v.thread_m).set("thread_n", v.thread_n);
+  if (direct || v.kind == MatmulKind::tile) call.set("thread_m", v.thread_m).set("thread_n", v.thread_n);
   if (runs) call.set("tile_k", v.tile_k).set("slices", v.slices);
 
   std::optional<View> partial = sums;
@@ -198,13 +200,11 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     const std::int64_t step = v.tile_k * v.slices;
     const int stages = subgroup_matrix ? v.stages(a, b) : 1;
     const std::int64_t slice_k = ceil_div(ceil_div(p.k, v.splits), step * stages) * step * stages;
-    call.include("matmul_layout")
-        .set("tile_k", v.tile_k)
-        .set("rows_per_band", subgroup_matrix ? kSubgroupMatrixRows : kRowsPerBand);
+    call.include("matmul_layout").set("rows_per_band", subgroup_matrix ? kSubgroupMatrixRows : kRowsPerBand);
     call.set("a_along_k", a.along_k).set("b_along_k", b.along_k);
     const bool edge_k = p.ranges || p.k % (step * stages) != 0 || slice_k * (v.splits - 1) >= p.k;
-    call.set("edge_k", edge_k);
     if (!gemv_n) {
+      call.set("tile_k", v.tile_k).set("edge_k", edge_k);
       const std::int64_t depth = subgroup_matrix ? v.tile_k * stages : v.tile_k;
       call.set("whole_taps", p.reads_windows() && p.windows->run() % depth == 0 && !(subgroup_matrix && edge_k));
       call.set("sites", v.results(a, b));

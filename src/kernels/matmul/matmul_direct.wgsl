@@ -9,6 +9,15 @@
   more loads. Processor time at 128 × 1536 × 384, the best of several runs, relative to that of 16×4: 32×4 0.83; with
   other load on the machine 32×4 0.76, 48×4 0.78, 32×5 0.84, 32×3 0.89, 24×4 0.90, 64×4 0.98, 32×2 1.16, 16×8 1.21;
   unrolling k by two or four is slower.
+
+  options:
+    window: a, b, ''
+    a_width: 1, 4
+    b_width: 1, 4
+    threads: number
+    thread_m: 1, 4, 8, 16, 32
+    thread_n: 4
+    ranged: flag
 #}
 {% set step = 4 if a_width == 4 or b_width == 4 else 1 %}
 @compute @workgroup_size({{ threads }})

@@ -6,6 +6,16 @@
   b_width 8: b's 16-bit floats (b_type) are loaded 16 bytes at a time, on which the rate of a matrix–vector product
   depends; a, which is read repeatedly from the cache, in two loads.
   packed: the function that multiplies four 8-bit integers; elements are then words of four, along k.
+
+  options:
+    window: ''
+    a_width: 1, 4
+    b_width: 1, 4, 8
+    b_type: f16, bf16, ''
+    threads: number
+    packed: dot4I8Packed, dot4U8Packed, ''
+    tile_m: 1, 2, 4, 8
+    tile_n: 2, 4, 8
 #}
 {% set step = b_width %}
 {% set element = 'u32' if packed else product %}

@@ -2,6 +2,12 @@
   Matrix product for few rows, with b's rows contiguous: a vector times [k, n]. A thread sums four adjacent columns;
   tile_n / 4 adjacent threads read whole lines of b, and the workgroup's other threads take other k. Their sums are
   added in workgroup memory. As many k are in flight at once as are unrolled here.
+
+  options:
+    window: a, b, ''
+    a_width: 1
+    b_width: 1, 4
+    threads: number
 #}
 {% set across = tile_n // 4 %}
 {% set strips = threads // across %}

@@ -1,6 +1,14 @@
 {#
   The tile of y that a workgroup computes. Consecutive workgroups cover `rows_per_band` tile rows before they move to
   the next tile column, so that their operands stay in the cache.
+
+  options:
+    rows_per_band: number
+    tile_m: number
+    tile_n: number
+    a_along_k: flag
+    b_along_k: flag
+    ranged: flag
 #}
 struct Place {
   slice: u32,  // of a split k

@@ -1,4 +1,9 @@
-{# The part of k that a batch sums, x … y - 1. #}
+{#
+  The part of k that a batch sums, x … y - 1.
+
+  options:
+    shared_range: flag
+#}
 fn range_of(c: Coords) -> vec2<u32> {
   let at = at_indices(c);
   let all = p.k_first + p.k + 1u;

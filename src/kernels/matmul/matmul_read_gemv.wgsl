@@ -6,6 +6,16 @@
   tile_k elements of a lie in workgroup memory, where all stripes read them.
 
   run_span: so many adjacent threads share as many runs; each takes a part of every one.
+
+  options:
+    window: ''
+    a_width: 4
+    b_width: 4
+    threads: number
+    tile_m: 1, 2, 4
+    tile_n: number
+    tile_k: number
+    slices: 1, 2, 4
 #}
 {% set lanes = 32 * slices %}
 {% set stripes = threads // lanes %}

@@ -1,4 +1,11 @@
-{# Sums the partial products of a split k, in the order of the slices, and stores the result; with no slices, zeros. #}
+{#
+  Sums the partial products of a split k, in the order of the slices, and stores the result; with no slices, zeros.
+
+  options:
+    partial_width: 1, 4
+    threads: number
+    slices: flag
+#}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {

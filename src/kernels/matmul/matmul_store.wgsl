@@ -6,6 +6,14 @@
   padded: the operand, if one is, whose rows are windows that reach into padding (conv/conv_windows.wgsl). Padding takes
   no part in a sum, but a product with its zeros is NaN if the other factor is infinite or NaN: so sums that are NaN are
   computed again without it. window: the same, if the kernel reads windows from what they lie on.
+
+  options:
+    operands: text
+    y_width: 1, 4
+    fused: flag
+    padded: a, b, ''
+    splits: flag
+    product: f32, i32, u32, vec2<f32>, vec2<u32>
 #}
 {% set modes = operands.split(',') if operands else [] %}
 struct Out {

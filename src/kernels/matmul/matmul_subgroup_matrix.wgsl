@@ -39,6 +39,33 @@
   x_edge: tiles extend past m (a) or n (b). Such rows and columns are clamped (their results are never stored), and k
   past its end is zero. 16-byte loads may extend past m, n or k where rows are longer in memory; past k they must find
   zeros.
+
+  options:
+    window: a, b, ''
+    a_width: 1, 8, 16
+    b_width: 1, 8, 16
+    threads: number
+    tile_k: number
+    sub_m: number
+    sub_n: number
+    edge_k: flag
+    whole_taps: flag
+    sites: number
+    read: a, b, ''
+    columns: 1, 2
+    slots: number
+    prefetch_stagger: 0, number
+    stages: 1, 2
+    spread: flag
+    shares: number
+    a_edge: flag
+    b_edge: flag
+    inside: flag
+    type: f16, i8, u8
+    sum: f32, i32, u32
+    unit_m: number
+    unit_n: number
+    unit_k: number
 #}
 {% set bytes = type != 'f16' %}
 {% set per_cell = 4 if bytes else 1 %}

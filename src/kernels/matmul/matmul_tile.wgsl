@@ -16,6 +16,20 @@
   packed: the function that multiplies four 8-bit integers; elements are then words of four, along k.
   window: the operand, if one is, whose rows are windows (conv/conv_windows.wgsl). whole_taps: a step of k is within one
   element of a window.
+
+  options:
+    window: a, b, ''
+    a_width: 1, 4
+    b_width: 1, 4
+    packed: dot4I8Packed, dot4U8Packed, ''
+    tile_k: number
+    thread_m: 4, 8, 16
+    thread_n: 4, 8
+    double_buffer: flag
+    slices: 1, 2, 4
+    edge_k: flag
+    whole_taps: flag
+    sites: number
 #}
 {% set element = 'u32' if packed else product %}
 {% set quads = tile_k // 4 %}

@@ -1,4 +1,12 @@
-{# Shared by the kernels of norms: two sums of a row at once; scale and bias. #}
+{#
+  Shared by the kernels of norms: two sums of a row at once; scale and bias.
+
+  options:
+    scaled: flag
+    scale_wide: flag
+    biased: flag
+    bias_wide: flag
+#}
 {% macro row_sums_function() %}
 fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
 {{ row_reduction("row_sums", "vec2<f32>", "add_pairs") }}

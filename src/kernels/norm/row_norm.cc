@@ -105,21 +105,22 @@ Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Proble
   Call call(*stream.gpu(), kernel);
   std::vector<std::string> listed = add_views(call, p.views, p.rows, plan);
   add_fusion(call, p.views, plan, norm_work(norm.centred, p.weights.size()));
+  bool scale_wide = false, bias_wide = false;
   for (const auto& [name, view] : p.weights) {
     if (view.dtype == DType::f64) throw Unsupported("{}: {} is f64, which runs on the CPU only", norm.name, name);
     const bool wide = plan.width == 4 && !shared_by_four(p.rows, listed.size(), plan.across);
     call.read(name, view, wide && !plan.unaligned ? 4 : 1);
-    call.set(std::string(name) + "_wide", wide);
+    (name == "scale" ? scale_wide : bias_wide) = wide;
     listed.emplace_back(name);
   }
   const std::vector<std::string_view> names(listed.begin(), listed.end());
   add_rows(call, p.rows, plan, names);
   call.include("float_rows").include("norm_weights");
   call.set("pairs_of_x", keeps_pairs(p.views) && steps_are_vec4(p.views, p.rows, plan, 0));
-  call.set("narrow_y", bits(p.views.result_type()) <= 16);
+  call.set("scale_wide", scale_wide).set("bias_wide", bias_wide);
   // In constant rows, for example, a result is a weight, which may be halfway between two bf16.
   call.set("ties", std::ranges::any_of(p.weights, [](const Weight& w) { return w.view.dtype != DType::bf16; }));
-  call.set("scaled", norm.scale.has_value()).set("biased", norm.bias.has_value()).set("centred", norm.centred);
+  call.set("scaled", norm.scale.has_value()).set("biased", norm.bias.has_value());
   call.param("inverse_length", 1 / static_cast<float>(length)).param("epsilon", static_cast<float>(norm.epsilon));
   return call;
 }
@@ -133,20 +134,23 @@ bool rounds_at_once(const Problem& p) {
   return rounds_only(views) && !views.prologue && !again;
 }
 
+void set_result(Call& call, const RowNorm& norm, const Problem& p) {
+  call.set("centred", norm.centred).set("narrow_y", bits(p.views.result_type()) <= 16).set("rounds", rounds_at_once(p));
+}
+
 void run_split(Stream& stream, const RowNorm& norm, std::span<const Problem> chunks, const SplitRows& splits) {
   std::int64_t length = 0;
   for (const Problem& p : chunks) length += p.rows.length;
   run_split_rows(*stream.gpu(), norm.name, splits, [&](std::size_t chunk) {
-    const RowViews& views = chunks[chunk].views;
     const char* kernel = splits.column_pairs ? "norm_columns" : "row_norm_split";
     Call call = start(stream, kernel, norm, chunks[chunk], splits.plan_of(chunk), length);
     call.include("split_rows").include("tile_fusion");
     if (splits.column_pairs) {
-      add_column_pairs(call, splits, views.inputs[0].dtype, views.result_type(), splits.plan.threads_per_row / 4);
+      add_column_pairs(call, splits, chunks[chunk].views.result_type(), splits.plan.threads_per_row / 4);
     } else {
-      call.set("rounds", rounds_at_once(chunks[chunk]));
+      set_result(call, norm, chunks[chunk]);
+      call.set("counted", chunks.size() > 1);
     }
-    call.set("counted", chunks.size() > 1);
     return call;
   });
 }
@@ -156,9 +160,12 @@ void run_whole(Stream& stream, const RowNorm& norm, const Problem& p, const std:
   options.form = form;
   const RowPlan plan = plan_rows(stream.gpu()->device().capabilities(), p.rows, options);
   Call call = start(stream, "row_norm", norm, p, plan, p.rows.length);
-  call.include("moments").opaque_zero().opaque_start().set("rounds", rounds_at_once(p));
+  call.include("moments").opaque_zero().opaque_start();
+  set_result(call, norm, p);
   if (plan.register_steps == 0 && norm.centred) {
-    add_batches(call, plan, uncut(plan), loads_at_once(call.capabilities(), plan, false, true), true);
+    add_moments(call, plan, uncut(plan), loads_at_once(call.capabilities(), plan, false, true));
+  } else {
+    add_no_moments(call);
   }
   call.dispatch_groups(norm.name, plan.groups);
 }

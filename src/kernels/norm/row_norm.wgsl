@@ -1,8 +1,16 @@
-{# y = (x - mean) / sqrt(variance + epsilon) · scale + bias along rows; if not `centred`, the mean is 0 and the variance
-   is the mean of squares. Rows that fit registers are read once: the mean, then sums of deviations from it; the
-   deviations' own sum corrects the mean's rounding error (the corrected two-pass algorithm: Chan, Golub and LeVeque,
-   "Algorithms for computing the sample variance", 1983). Longer rows are read twice: their moments first
-   (common/moments.wgsl). #}
+{#
+  y = (x - mean) / sqrt(variance + epsilon) · scale + bias along rows; if not `centred`, the mean is 0 and the variance
+  is the mean of squares. Rows that fit registers are read once: the mean, then sums of deviations from it; the
+  deviations' own sum corrects the mean's rounding error (the corrected two-pass algorithm: Chan, Golub and LeVeque,
+  "Algorithms for computing the sample variance", 1983). Longer rows are read twice: their moments first
+  (common/moments.wgsl).
+
+  options:
+    centred: flag
+    narrow_y: flag
+    pairs_of_x: flag
+    rounds: flag
+#}
 {# `packed`: registers hold words of two 16-bit elements, half as many registers. #}
 {% set packed = pairs_of_x and register_steps > 4 %}
 {% set short = packed and centred and narrow_y %}

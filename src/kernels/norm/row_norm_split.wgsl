@@ -1,7 +1,15 @@
-{# row_norm.wgsl for split rows (common/split_rows.h). A split's statistics are its mean, the mean's rounding error, the
-   sum of squared deviations from it, and, if `counted` because splits may be in other chunks, its number of elements.
-   They combine by the pairwise update of common/moments.wgsl, as distances from one split's mean, so that a large mean
-   costs no digits. Not `centred`: the sum of squares. #}
+{#
+  row_norm.wgsl for split rows (common/split_rows.h). A split's statistics are its mean, the mean's rounding error, the
+  sum of squared deviations from it, and, if `counted` because splits may be in other chunks, its number of elements.
+  They combine by the pairwise update of common/moments.wgsl, as distances from one split's mean, so that a large mean
+  costs no digits. Not `centred`: the sum of squares.
+
+  options:
+    centred: flag
+    narrow_y: flag
+    rounds: flag
+    counted: flag
+#}
 {% set short = packed and centred and narrow_y %}
 {# `checked` (norm_weights.wgsl): rows that fail the check take the fallback; for weights that do, a thread stores its
    results a second time. #}

@@ -1,3 +1,9 @@
+{#
+  options:
+    wide: flag
+    flat: flag
+    x_vec: flag
+#}
 // y[c] = x[the mapped index of c on each axis]: {{ lanes }} elements a thread, consecutive in y's row-major order.
 {% set last = rank - 1 %}
 {{ row_of("p.x_first") }}

@@ -1,3 +1,12 @@
+{#
+  options:
+    mode: constant, keep, edge, wrap, reflect, symmetric, repeat
+    rank: 1…8
+    mapped: list of yes, ''
+    modulus: list of once, mask, divide, ''
+    lanes: 1, 4, 8, 16
+    workgroup: number
+#}
 // The index of x for an index of y on each axis, shared by remap.wgsl and remap_words.wgsl.
 {% macro modulo(d) -%}
 {% if modulus[d] == "once" %}select(s, s - p.period{{ d }}, s >= p.period{{ d }}){% elif modulus[d] == "mask" %}s & (p.period{{ d }} - 1u){% else %}s % p.period{{ d }}{% endif %}

@@ -1,3 +1,9 @@
+{#
+  options:
+    bits: 8, 16, 32
+    mask: number
+    short: flag
+#}
 // y[c] = x[the mapped index of c on each axis], like remap.wgsl, for contiguous y and contiguous rows of x: a thread
 // makes 16 bytes of y, {{ lanes }} elements of {{ bits }} bits, which belong to at most two rows of y.
 {% set last = rank - 1 %}

@@ -1,6 +1,16 @@
-{# Tiles and repeats with contiguous rows, in the order of x: a thread takes `taken` adjacent elements of x, whose `run`
-   copies each make 16 bytes, and stores these to all their places: `loops` axes of copies, of which a thread takes a
-   part of the first. y is counted in units of 16 bytes. #}
+{#
+  Tiles and repeats with contiguous rows, in the order of x: a thread takes `taken` adjacent elements of x, whose `run`
+  copies each make 16 bytes, and stores these to all their places: `loops` axes of copies, of which a thread takes a
+  part of the first. y is counted in units of 16 bytes.
+
+  options:
+    taken: 1, 2, 4, 8, 16
+    run: 1, 2, 4, 8, 16
+    bits: 8, 16, 32
+    mask: number
+    loops: 1, 2, number
+    workgroup: number
+#}
 {% set per_word = 32 // bits %}
 fn word(i: u32) -> u32 { return x_buf[i >> 2u][i & 3u]; }
 

@@ -317,20 +317,18 @@ void add_arithmetic(Call& call, const PoolProblem& p) {
   call.set("product", compute_type(p.result_type())).set("least_integer", least_integer(p));
 }
 
-// The four neighbours along the form's row.
+// The four neighbours along the form's row; zeros where it has none.
 void add_row(Call& call, const PoolShader& s) {
-  const PoolAxis& a = s.axis(s.form.row);
-  call.set("row_stride", static_cast<int>(a.stride));
-  if (s.p.backward) {
-    const RowWindows w = row_windows(a);
-    call.set("row_low", static_cast<int>(w.low)).set("row_high", static_cast<int>(w.high));
-    call.set("row_before", static_cast<int>(a.before)).set("row_reach", static_cast<int>(a.window - 1));
-  } else {
-    const std::int64_t lead = ((-a.before) % 4 + 4) % 4;
-    call.set("lead", static_cast<int>(lead)).set("row_dilation", static_cast<int>(a.dilation));
-    call.set("row_window", static_cast<int>(a.window));
-    call.set("blocks", static_cast<int>(ceil_div(lead + (a.window - 1) * a.dilation + 3 * a.stride + 1, 4)));
-  }
+  const bool has_row = s.form.row >= 0, backward = has_row && s.p.backward, forward = has_row && !s.p.backward;
+  const PoolAxis a = has_row ? s.axis(s.form.row) : PoolAxis{};
+  const RowWindows w = backward ? row_windows(a) : RowWindows{};
+  const std::int64_t lead = ((-a.before) % 4 + 4) % 4;
+  const auto set = [&](std::string_view name, bool used, std::int64_t value) { call.set(name, used ? value : 0); };
+  set("row_stride", has_row, a.stride);
+  set("row_low", backward, w.low), set("row_high", backward, w.high);
+  set("row_before", backward, a.before), set("row_reach", backward, a.window - 1);
+  set("lead", forward, lead), set("row_dilation", forward, a.dilation), set("row_window", forward, a.window);
+  set("blocks", forward, ceil_div(lead + (a.window - 1) * a.dilation + 3 * a.stride + 1, 4));
 }
 
 // The loops over the steps of a result.
@@ -343,7 +341,7 @@ void add_loops(Call& call, const PoolShader& s) {
     if (d != s.form.row) rest += str_cat(" + k", d, " * p.flat", d);
   }
   if (has_row) rest = str_cat(" + ", "vec4<i32>(0", rest, ")");
-  if (has_row) add_row(call, s);
+  add_row(call, s);
   call.set("unrolled", unrolled).set("bounds", bounds).set("rest", rest).set("row", s.form.row);
   call.set("lanes", s.form.lanes).set("outs", s.form.outs);
 }

@@ -16,6 +16,42 @@
 
   inputs: x, or with `prologue` the operands of fn expression, which makes x of them; input_modes: how a thread's lanes
   load each (prologue.wgsl). operands: the modes of e0, e1, …, which `epilogue` takes behind the result.
+
+  options:
+    epilogue: text
+    inputs: list of text
+    input_modes: list of one, four, each, same
+    prologue: flag
+    operands: list of one, four, each, same
+    indexed: flag
+    spatial: 1, 2, 3
+    place: list of number
+    dilated: flag
+    adaptive: flag
+    one_row: flag
+    last: number
+    what: max, average, lp
+    backward: flag
+    divisor: fixed, padded, inside
+    power: magnitude, square, power
+    product: f32, i32, u32
+    least_integer: text
+    row: -1, 0, 1, 2
+    row_stride: number
+    row_low: number
+    row_high: number
+    row_before: number
+    row_reach: number
+    lead: number
+    row_dilation: number
+    row_window: number
+    blocks: number
+    unrolled: flag
+    bounds: list of number
+    rest: text
+    lanes: 1, 4
+    outs: 1, 4
+    threads: number
 #}
 {{ epilogue }}
 {% set real = product == "f32" %}

@@ -6,6 +6,31 @@
   scales, zero, code: as the enumerations of formats.h. scale_type: of numbers that are scales.
   run: elements that are stored without others between; `step` units of `unit` bits hold `step_elements` of them.
   block: a run has its scale before its codes. padded: rows may end before their last group.
+
+  options:
+    rule: affine, micro, integers, floats, largest, bounds, magnitude, power
+    bits: 1, 2, 3, 4, 5, 6, 8
+    shifts: flag
+    least: number
+    most: number
+    half: number
+    steps: number
+    scales: none, numbers, e8m0, e4m3
+    zero: none, constant, numbers, bias, codes, bytes
+    code: unsigned_integer, signed_integer, e2m1, e4m3, e5m2
+    scale_type: none, f32, f16, bf16, u8, f8e4m3
+    run: number
+    unit: 2, 4, 8, 32
+    step: number
+    step_elements: number
+    block: flag
+    padded: flag
+    pack: 1, 2, 4, 8
+    together: flag
+    threads: number
+    last_axis: number
+    least_magnitude: number
+    least_affine_scale: text
 #}
 {% set numbers = scales == 'numbers' %}
 {% set packed = zero == 'bytes' %}

@@ -12,6 +12,32 @@
   halved: Factors.zero is a factor of the code instead, 0.5 where the scale, 2^-127, would be a denormal number.
   mask: the bits of a code. half: the code in the middle. wide: words are bound four at a time. shifted, whole_words:
   values do not begin with a word; blocks do, and are whole words. even_bytes: blocks begin at even bytes. Of runs: quantized_runs.wgsl.
+
+  options:
+    even_bytes: flag
+    wide: flag
+    whole_words: flag
+    operand: a, b, x
+    packing: along_rows, awq, down_columns, blocks
+    code: unsigned_integer, signed_integer, e2m1, e4m3, e5m2
+    bits: 1, 2, 3, 4, 5, 6, 8
+    mask: number
+    half: number
+    shifted: flag
+    fours: flag
+    zero: none, constant, numbers, bias, codes, bytes, columns, awq
+    run_scales: 0, 1, 2, 4
+    adds: flag
+    halved: flag
+    rounds: flag
+    product_type: f32, f16, bf16, ''
+    scales: numbers, e8m0
+    per_column: flag
+    in_order: flag
+    halves_held: f16, bf16, ''
+    group: 0, number
+    several: flag
+    rows_say: flag
 #}
 {% set w_factor = 'vec4<f32>' if per_column and fours else 'f32' %}
 {% set w_value = 'vec4<f32>' if fours else 'f32' %}
@@ -27,12 +53,12 @@ fn f32s_of(c: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>(c | vec4<u32>(
 // The 32 bits that begin at bit s of a word.
 fn from_bit(low: u32, high: u32, s: u32) -> u32 { return (low >> s) | ((high << 1u) << (31u - s)); }
 
-{% macro shifted(word, by) %}{{ word ~ ' << ' ~ by ~ 'u' if by > 0 else word ~ ' >> ' ~ -by ~ 'u' if by < 0 else word }}{% endmacro %}
+{% macro moved_by(word, by) %}{{ word ~ ' << ' ~ by ~ 'u' if by > 0 else word ~ ' >> ' ~ -by ~ 'u' if by < 0 else word }}{% endmacro %}
 {# Four codes of a word that begin at bits first, first + distance, …, of `width` bits, in the mantissas of numbers from
    2^width on. One of two constants is opaque, so that one instruction can do both. #}
 {% macro mantissas(word, first, distance, range, width) %}
 {%- set to = 23 - width - first -%}
-bitcast<vec4<f32>>((vec4<u32>({{ shifted(word, to) }}, {{ shifted(word, to - distance) }}, {{ shifted(word, to - 2 * distance) }}, {{ shifted(word, to - 3 * distance) }}) & vec4<u32>({{ (range - 1) * (8388608 // range) }}u)) | vec4<u32>({{ (127 + width) * 8388608 }}u | p.opaque_zero))
+bitcast<vec4<f32>>((vec4<u32>({{ moved_by(word, to) }}, {{ moved_by(word, to - distance) }}, {{ moved_by(word, to - 2 * distance) }}, {{ moved_by(word, to - 3 * distance) }}) & vec4<u32>({{ (range - 1) * (8388608 // range) }}u)) | vec4<u32>({{ (127 + width) * 8388608 }}u | p.opaque_zero))
 {%- endmacro %}
 {% macro four_mantissas(word, first) %}{{ mantissas(word, first, bits, mask + 1, bits) }}{% endmacro %}
 {% if run_scales %}
@@ -41,7 +67,7 @@ bitcast<vec4<f32>>((vec4<u32>({{ shifted(word, to) }}, {{ shifted(word, to - dis
 {%- if coarse -%}
 {{ mantissas(word, first, distance, run_range, run_bits) }}
 {%- else -%}
-codes_of(vec4<u32>({{ shifted(word, -first) }}, {{ shifted(word, -first - distance) }}, {{ shifted(word, -first - 2 * distance) }}, {{ shifted(word, -first - 3 * distance) }}))
+codes_of(vec4<u32>({{ moved_by(word, -first) }}, {{ moved_by(word, -first - distance) }}, {{ moved_by(word, -first - 2 * distance) }}, {{ moved_by(word, -first - 3 * distance) }}))
 {%- endif -%}
 {%- endmacro %}
 {% if run_bits and not coarse %}

@@ -1,4 +1,10 @@
-{# y = the weights, which read_quantized() reads: rows of y in any layout, `width` elements a thread. #}
+{#
+  y = the weights, which read_quantized() reads: rows of y in any layout, `width` elements a thread.
+
+  options:
+    width: 1, 4
+    threads: number
+#}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {

@@ -9,6 +9,15 @@
   error in sums, which the other operand, of 16 bits, has anyway.
   sums_x: sums of the other operand's elements are needed. run_words: words that a run is loaded as, which come from a
   block format's piece, with run_at(i) where its bytes begin, and run_quad(name, i, q); else it has none.
+
+  options:
+    run_span: 1, 2, 4, 8
+    run_words: 0
+    run_bits: 0, number
+    run_range: number
+    coarse: flag
+    block_zero: number
+    sums_x: flag
 #}
 {% set of_rows = packing == 'along_rows' %}
 {% set less_half = of_rows and run_bits and zero != 'none' and not coarse %}

@@ -125,11 +125,9 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   call.set("halved", l.scale == ScaleForm::e8m0 || (l.blocks && l.blocks->e8m0));
   const bool rounds = options.round_products && adds;
   call.set("rounds", rounds);
-  if (rounds) {
-    // Four at a time is what narrow types are rounded in; f32 elements keep both of their roundings.
-    const bool narrow = l.in_fours() && *options.round_products != DType::f32;
-    call.set("product_type", narrow ? weft::name(*options.round_products) : std::string_view("f32"));
-  }
+  // Four at a time is what narrow types are rounded in; f32 elements keep both of their roundings.
+  const bool narrow = rounds && l.in_fours() && *options.round_products != DType::f32;
+  call.set("product_type", narrow ? weft::name(*options.round_products) : rounds ? "f32" : "");
   call.set("scales", l.scale == ScaleForm::e8m0 ? "e8m0" : "numbers");
   const bool per_column = !l.blocks && l.group_columns == 1;
   call.set("per_column", per_column);

@@ -1,5 +1,12 @@
-{# y = the category with the greatest logit + Gumbel noise of each row, as specified in include/weft/kernels/random.h.
-   `lanes` threads share a row, `rows` of them a workgroup. #}
+{#
+  y = the category with the greatest logit + Gumbel noise of each row, as specified in include/weft/kernels/random.h.
+  `lanes` threads share a row, `rows` of them a workgroup.
+
+  options:
+    workgroup: number
+    lanes: 1, 2, number
+    rows: number
+#}
 var<workgroup> scores: array<f32, {{ workgroup }}>;
 var<workgroup> found: array<i32, {{ workgroup }}>;
 

@@ -1,5 +1,11 @@
-{# y = the derivative of a sample x of a gamma distribution for its concentration a, with the probability below x fixed,
-   as specified in include/weft/kernels/random.h; gamma_gradient_cpu.cc explains the three forms. #}
+{#
+  y = the derivative of a sample x of a gamma distribution for its concentration a, with the probability below x fixed,
+  as specified in include/weft/kernels/random.h; gamma_gradient_cpu.cc explains the three forms.
+
+  options:
+    workgroup: number
+    logarithm: flag
+#}
 {% set nodes = ["0.0876494105", "0.462696329", "1.14105777", "2.12928365", "3.43708663", "5.07801861", "7.07033854", "9.43831434", "12.2142234", "15.4415274", "19.1801569", "23.5159057", "28.5787297", "34.5833987", "41.9404526", "51.7011603"] %}
 {% set weights = ["0.206151715", "0.331057855", "0.265795778", "0.136296934", "0.0473289287", "0.0112999001", "0.00184907094", "0.000204271915", "1.48445869e-05", "6.82831933e-07", "1.88102484e-08", "2.86235024e-10", "2.12707903e-12", "6.297967e-15", "5.0504737e-18", "4.16146237e-22"] %}
 fn digamma_above(a: f32) -> f32 {

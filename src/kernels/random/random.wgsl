@@ -1,5 +1,15 @@
-{# Random numbers of a key and an element's index, as specified in include/weft/kernels/random.h. A thread makes `width`
-   of them; with four, y is dense. #}
+{#
+  Random numbers of a key and an element's index, as specified in include/weft/kernels/random.h. A thread makes `width`
+  of them; with four, y is dense.
+
+  options:
+    form: bits, uniform, normal, integers, signed_uniform
+    width: 1, 4
+    workgroup: number
+    y_bits: 8, 16, 32, 64
+    wide: flag
+    unit: flag
+#}
 // Words 2·block and 2·block + 1 of the key's stream.
 fn words(key: vec2<u32>, block: u32) -> vec2<u32> { return threefry(key, vec2<u32>(block, 0u)); }
 

@@ -1,5 +1,16 @@
-{# Numbers by rejection or inversion, as specified in include/weft/kernels/random.h: a thread makes one element, from
-   words that are numbered by the element and by the attempt. sampler_cpu.cc has the same arithmetic. #}
+{#
+  Numbers by rejection or inversion, as specified in include/weft/kernels/random.h: a thread makes one element, from
+  words that are numbered by the element and by the attempt. sampler_cpu.cc has the same arithmetic.
+
+  options:
+    form: gamma, poisson, binomial, geometric
+    logarithm: flag
+    workgroup: number
+    attempts: number
+    fill: number
+    result: f32, f16, bf16, i32, i64
+    long_trials: flag
+#}
 fn words(element: vec2<u32>, attempt: u32) -> vec2<u32> {
   return threefry(vec2<u32>(load_key(0u), load_key(p.key_step)), vec2<u32>(element.x, attempt | (element.y << 8u)));
 }

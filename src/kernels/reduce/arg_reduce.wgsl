@@ -1,8 +1,20 @@
-{# y = index of the greatest ordered key (common/ordered_key.wgsl) of each row, the first among equals. A lane keeps the
-   first of its own best; the row's lanes agree on the best key, then on the least index that has it. A row may be
-   split, as in reduce.wgsl: splits publish (key, index); with several chunks, 64-bit keys are stored separately from
-   the index. x may be a chunk of longer rows, cut along `cuts` axes. `folds` 2: two adjacent rows are taken as four of
-   half the length. #}
+{#
+  y = index of the greatest ordered key (common/ordered_key.wgsl) of each row, the first among equals. A lane keeps the
+  first of its own best; the row's lanes agree on the best key, then on the least index that has it. A row may be
+  split, as in reduce.wgsl: splits publish (key, index); with several chunks, 64-bit keys are stored separately from
+  the index. x may be a chunk of longer rows, cut along `cuts` axes. `folds` 2: two adjacent rows are taken as four of
+  half the length.
+
+  options:
+    by_value: flag
+    may_flush: flag
+    long_result: flag
+    cuts: 0, 1, number
+    folds: 1, 2
+    batch: 4, 8, 16
+    left: 0, 1, 2, number
+    left_whole: 0, number
+#}
 {% set words = 2 if key_bits == 64 else 1 %}
 {% set along4 = width == 4 and not across %}
 alias value_t = {{ "vec4<u32>" if width == 4 else "u32" }};   // a word of a step's keys

@@ -1,6 +1,15 @@
-{# Split rows that one dispatch reduces (reduction.h): each workgroup publishes its partial result, `split_words` words
-   a row, and the last of a row's workgroups to arrive combines them. Partial results and counts are in sync flags
-   (gpu/sync_flags.h). #}
+{#
+  Split rows that one dispatch reduces (reduction.h): each workgroup publishes its partial result, `split_words` words
+  a row, and the last of a row's workgroups to arrive combines them. Partial results and counts are in sync flags
+  (gpu/sync_flags.h).
+
+  options:
+    joins: flag
+    split_words: 1, 2, 4
+    at_once: 1…4
+    partial_out: flag
+    partial_in: flag
+#}
 {% set block = workgroup // threads_per_row * rows_per_thread %}
 {% if joins %}
 var<workgroup> is_last: u32;

@@ -271,25 +271,35 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
       .set("modes", modes)
       .set("operands", operands)
       .set("stores", extra_outputs)
-      .set("extra_outputs", extra_outputs);
+      .set("extra_outputs", extra_outputs)
+      .set("results", std::vector<std::string>())
+      .set("several", false);
   call.set("misalignment_of", names[0]).set("stores_fours", stores_fours).set("folds", r.folds);
   if (r.prologue) call.expression(*r.prologue, ExpressionRole::prologue, plan.width);
   call.epilogue(r.epilogue, 1);
+  bool loads_pairs = false;
   if (!is_moment(r.op) || (plan.register_steps == 0 && stage != Stage::second)) {
     const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
     // Exponentials take registers, too.
     const bool few = r.op == ReduceKind::log_sum_exp && !(plan.across && narrow);
     const int loads = few ? 4 : loads_at_once(call.capabilities(), plan, narrow, true);
-    add_batches(call, plan, splits, r.form ? r.form->loads : loads, true);
+    const int at_once = r.form ? r.form->loads : loads;
+    is_moment(r.op) ? add_moments(call, plan, splits, at_once) : add_batches(call, plan, splits, at_once, true);
     const bool fours = plan.width == 4 && (plan.unaligned || plan.pair_stride() == 0);
-    call.set("loads_pairs", !r.prologue && fours && bits(r.inputs[0].dtype) == 16);
+    loads_pairs = !r.prologue && fours && bits(r.inputs[0].dtype) == 16;
+  } else {
+    add_no_moments(call);
   }
+  call.set("loads_pairs", loads_pairs);
   if (is_moment(r.op)) {
-    call.include("float_rows").include("moments").set("op", info.name).opaque_zero();
+    call.include("float_rows").include("moments").set("ties", false).set("op", info.name).opaque_zero();
     call.param("divisor", static_cast<float>(std::max(static_cast<double>(length) - r.correction, 0.0)));
   } else if (is_scaled_sum(r.op)) {
-    call.include("float_rows").set("op", info.name);
+    call.include("float_rows").set("ties", false).set("op", info.name);
   } else {
+    // Of unaligned rows: a lane's first step and its last two.
+    const std::int64_t edges = std::min<std::int64_t>(ceil_div(plan.steps, plan.threads_per_row), 3);
+    call.set("blocks", is_long(plan, splits)).set("edges", plan.unaligned ? edges : 0);
     call.set("sums", plan.across && plan.width == 4 ? 2 : 4);
     const std::uint64_t identity = identity_bits(r.op, stage == Stage::second ? accumulator : r.dtype);
     const std::uint64_t of_splits = identity_bits(r.op, accumulator);

@@ -1,7 +1,23 @@
-{# y = x reduced along rows. A lane folds its steps four at a time, then the row's lanes are folded. `lift` converts an
-   element to an accumulator, `combine` combines two, `finish` converts the last one to the result. A row may be split
-   for more threads: then `partial_out` stores accumulators, and a second call with `partial_in` folds them. 64-bit
-   integers compute as vec2<u32>, low word first; f64 is only tested for 0. #}
+{#
+  y = x reduced along rows. A lane folds its steps four at a time, then the row's lanes are folded. `lift` converts an
+  element to an accumulator, `combine` combines two, `finish` converts the last one to the result. A row may be split
+  for more threads: then `partial_out` stores accumulators, and a second call with `partial_in` folds them. 64-bit
+  integers compute as vec2<u32>, low word first; f64 is only tested for 0.
+
+  options:
+    op: sum, mean, prod, min, max, sum_squares, l1, log_sum, any, all, count
+    kind: complex, double, float, long, ulong, int, uint
+    x_type: f32, i32, u32, vec2<u32>, vec2<f32>
+    long_result: flag
+    sums: 2, 4
+    batch: 1, 2, number
+    left: 0, 1, 2, number
+    left_whole: 0, number
+    edges: 0, 1, 2, 3
+    loops: flag
+    blocks: flag
+    loads_pairs: flag
+#}
 {% set logic = op == "any" or op == "all" or op == "count" %}
 {% set wide_integer = kind == "long" or kind == "ulong" or kind == "double" %}
 {% set integer_64 = "i64" if kind == "long" else "u64" %}

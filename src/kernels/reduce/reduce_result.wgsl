@@ -1,5 +1,11 @@
-{# Stores a row's result: y, or the epilogue's result from it and the row's operands. `stores_fours`: four rows' results
-   are a vector of four in y. #}
+{#
+  Stores a row's result: y, or the epilogue's result from it and the row's operands. `stores_fours`: four rows' results
+  are a vector of four in y.
+
+  options:
+    folds: 1, 2
+    stores_fours: flag
+#}
 {% set result_count = 4 // folds if rows_per_thread == 4 else 1 %}
 {% macro result_access() %}
 {{ row_access("y") }}

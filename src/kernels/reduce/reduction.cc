@@ -132,9 +132,10 @@ void add_splits(Call& call, const RowPlan& plan, const RowSplits& splits, Stage 
   call.include("last_block").set("joins", stage == Stage::joins).set("split_words", words);
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
   call.index_param("splits", splits.count).index_param("split_steps", splits.steps);
-  if (stage != Stage::joins) return;
   // The splits of a lane that are combined at once: all of them up to four, since they take registers.
-  call.set("at_once", std::clamp<std::int64_t>(ceil_div(splits.count, plan.threads_per_row), 1, 4));
+  const std::int64_t of_lane = ceil_div(splits.count, plan.threads_per_row);
+  call.set("at_once", stage == Stage::joins ? std::clamp<std::int64_t>(of_lane, 1, 4) : 1);
+  if (stage != Stage::joins) return;
   const auto flags = gpu::sync_flags(call.device(), static_cast<std::uint64_t>(joining_words(plan, splits, words)));
   call.raw("flags", flags, "atomic<u32>", 4, gpu::Access::read_write);
   call.single_dispatch().opaque_zero().index_param("blocks", plan.groups);

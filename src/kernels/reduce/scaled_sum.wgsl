@@ -1,8 +1,18 @@
-{# y = log(sum(exp(x))) or sqrt(sum(x²)) along rows, by the greatest so far, the top, and the sum of what is below it,
-   so that no number leaves the range of f32. A row may be split, as in reduce.wgsl: splits publish (top, sum).
-   Of log_sum_exp the top is the maximum. One of +inf counts itself as exp(0), so that such rows become +inf; a row of
-   -inf becomes log(0). Of l2 it is the power of two of the greatest magnitude, down to 2^-126 and up to 2^126, by which
-   numbers are divided without rounding; of NaN and infinities the sum is NaN or infinite. #}
+{#
+  y = log(sum(exp(x))) or sqrt(sum(x²)) along rows, by the greatest so far, the top, and the sum of what is below it,
+  so that no number leaves the range of f32. A row may be split, as in reduce.wgsl: splits publish (top, sum).
+  Of log_sum_exp the top is the maximum. One of +inf counts itself as exp(0), so that such rows become +inf; a row of
+  -inf becomes log(0). Of l2 it is the power of two of the greatest magnitude, down to 2^-126 and up to 2^126, by which
+  numbers are divided without rounding; of NaN and infinities the sum is NaN or infinite.
+
+  options:
+    op: l2, log_sum_exp
+    batch: 1, 2, number
+    left: 0, 1, 2, number
+    left_whole: 0, number
+    loops: flag
+    loads_pairs: flag
+#}
 {% set norm = op == "l2" %}
 {{ operand_access() }}
 {{ result_access() }}

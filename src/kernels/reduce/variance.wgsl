@@ -1,7 +1,13 @@
-{# y = sum of squared deviations from the row's mean / divisor, or its square root. A row may be split, as in
-   reduce.wgsl: splits publish (mean, the mean's rounding error, squares, elements), which combine by the mean of all
-   and then by deviations from it, as distances from the first mean, so that a large mean costs no digits. Whole rows
-   that fit stay in registers, as in row_norm.wgsl. #}
+{#
+  y = sum of squared deviations from the row's mean / divisor, or its square root. A row may be split, as in
+  reduce.wgsl: splits publish (mean, the mean's rounding error, squares, elements), which combine by the mean of all
+  and then by deviations from it, as distances from the first mean, so that a large mean costs no digits. Whole rows
+  that fit stay in registers, as in row_norm.wgsl.
+
+  options:
+    op: variance, deviation
+    loads_pairs: flag
+#}
 {{ operand_access() }}
 {{ result_access() }}
 {{ row_reduction("row_sum", "state_t", "add") }}

@@ -151,7 +151,7 @@ void record(gpu::Commands& commands, std::string_view name, const ResizePass& pa
   const std::int64_t count = element_count(threads_of);
   call.index_param("count", count);
   call.set("tables", tables).set("place", place).set("lanes", lanes).set("last_resized", last_resized);
-  call.set("rows", rows).set("row_place", row).set("outside", outside).set("threads", threads);
+  call.set("outside", outside).set("threads", threads);
   call.set("inputs", names).set("input_modes", input_modes).set("operands", operand_modes);
   call.set("prologue", pass.prologue != nullptr);
   double products = 1;
@@ -179,6 +179,7 @@ void record(gpu::Commands& commands, std::string_view name, const ResizePass& pa
   // Longer rows are rare, and of antialiased shrinking, whose rows at borders are short.
   constexpr double kUnrolled = 16;
   call.set("unrolled", products <= kUnrolled).set("counts", counts).set("skips", skips);
+  call.set("rows", rows).set("row_place", row);
   call.dispatch_groups(name, ceil_div(count, threads));
 }
 

@@ -19,8 +19,6 @@
     operands: list of one, four, each, same
     prologue: flag
     epilogue: text
-    rows: 1
-    row_place: number
     moved: f32, i32, u32, vec2<u32>, vec2<f32>
     pairs: flag
 #}

@@ -10,6 +10,18 @@
   types, modes, product: of each input of the expression: its type; how its operand is loaded ("vec", "each" of `cell`
   elements, "splat", "time" for the step's number, "none"); the product that is added to it, or "".
   outputs: how each output is stored, "vec" or "each".
+
+  options:
+    products: 1…4
+    rows: 1, 2, 4
+    groups: 1…8
+    slices: number
+    width: 1, 4, 8
+    cell: 1, 4
+    types: list of f32, i32, u32, ''
+    modes: list of time, none, vec, splat, each
+    product: list of 0, 1, 2, 3, ''
+    outputs: list of vec, each
 #}
 {% set positions = products * groups %}
 {% set threads = positions * slices %}

@@ -67,7 +67,7 @@ Call start_row_gradient(Stream& stream, const char* kernel, const RowGradient& g
   add_fusion(call, views, plan, row_gradient_work(gradient.kind, scaled));
   constexpr std::string_view kKinds[] = {"softmax", "log_softmax", "centred", "rms"};
   call.set("kind", kKinds[static_cast<std::size_t>(gradient.kind)]).set("scaled", scaled);
-  call.include("float_rows").include("row_gradient_result").set("ties", true).set("packed", false);
+  call.include("float_rows").include("row_gradient_result").set("ties", true);
   if (is_norm(gradient.kind)) {
     call.param("inverse_length", 1 / static_cast<float>(length)).param("epsilon", static_cast<float>(gradient.epsilon));
   }

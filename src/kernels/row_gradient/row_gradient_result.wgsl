@@ -1,5 +1,11 @@
-{# What the kernels of gradients along rows have in common (kernels/row_gradient/row_gradient.h): x is softmax's result y,
-   or the norm's operand; e0 is the cotangent g, e1 the norm's scale. #}
+{#
+  What the kernels of gradients along rows have in common (kernels/row_gradient/row_gradient.h): x is softmax's result y,
+  or the norm's operand; e0 is the cotangent g, e1 the norm's scale.
+
+  options:
+    kind: softmax, log_softmax, centred, rms
+    scaled: flag
+#}
 {% set norm = kind == "centred" or kind == "rms" %}
 {# d, the cotangent of the normalised x; of softmax g. #}
 {% macro d_at(place, k, inside) -%}

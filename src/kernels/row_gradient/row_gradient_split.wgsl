@@ -1,10 +1,16 @@
-{# row_gradient.wgsl for split rows (common/split_rows.h). A split's statistics are the sum of softmax's terms; of RMS
-   norm the sums of squares and of d x; of other norms its mean, the mean's rounding error, the sum of squared deviations
-   from it, the sum of d, that of d times deviations, and, if `counted` because splits may be in other chunks, its number
-   of elements. These combine as distances from one split's mean, so that a large mean costs no digits
-   (row_norm_split.wgsl); where the mean moves by m, a sum of d times deviations loses m times the sum of d. With
-   `leaves`, of tiles whose elements have one scale, each also leaves what the gradients of weights need of a segment
-   (row_gradient_sums.wgsl); then d is without the scale, which comes to sums and results. #}
+{#
+  row_gradient.wgsl for split rows (common/split_rows.h). A split's statistics are the sum of softmax's terms; of RMS
+  norm the sums of squares and of d x; of other norms its mean, the mean's rounding error, the sum of squared deviations
+  from it, the sum of d, that of d times deviations, and, if `counted` because splits may be in other chunks, its number
+  of elements. These combine as distances from one split's mean, so that a large mean costs no digits
+  (row_norm_split.wgsl); where the mean moves by m, a sum of d times deviations loses m times the sum of d. With
+  `leaves`, of tiles whose elements have one scale, each also leaves what the gradients of weights need of a segment
+  (row_gradient_sums.wgsl); then d is without the scale, which comes to sums and results.
+
+  options:
+    counted: flag
+    leaves: flag
+#}
 {% set centred = kind == "centred" %}
 {{ operand_access() }}
 {{ row_reduction("row_sum", "state_t", "add") }}

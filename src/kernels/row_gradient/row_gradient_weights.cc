@@ -247,7 +247,7 @@ void run_segments(Stream& stream, const WeightGradient& gradient, const Segments
   const auto elements = static_cast<double>(s.x.count());
   call.epilogue(nullptr, s.plan.width).cost(work_of({8, 0}, elements, nullptr, elements, nullptr));
   call.include("float_rows").include("row_gradient_result").set("kind", "centred").set("scaled", false);
-  call.set("ties", true).set("packed", false);
+  call.set("ties", true);
   call.param("inverse_length", 1 / static_cast<float>(s.rows.length)).write("sums", memory);
   call.dispatch_groups(gradient.of_x.name, s.plan.groups);
   join_segments(stream, gradient, memory);

@@ -1,6 +1,11 @@
-{# Gradients of a norm's x, scale and bias (row_gradient_result.wgsl), of rows in registers that lie along memory. A slot
-   is the threads of a row; it goes through p.turns rows, p.slots apart, and adds up what its rows leave for the weights
-   in registers, which go to `sums`, [slots, 1 or 2, row]. #}
+{#
+  Gradients of a norm's x, scale and bias (row_gradient_result.wgsl), of rows in registers that lie along memory. A slot
+  is the threads of a row; it goes through p.turns rows, p.slots apart, and adds up what its rows leave for the weights
+  in registers, which go to `sums`, [slots, 1 or 2, row].
+
+  options:
+    biased: flag
+#}
 {{ operand_access() }}
 {{ row_reduction("row_sum", "f32", "add") }}
 fn add_fours(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> { return a + b; }

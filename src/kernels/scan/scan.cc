@@ -104,7 +104,7 @@ std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, ScanKi
   auto splits =
       plan_split_rows(limited(capabilities), all,
                       {.element_bits = bits(x.dtype), .type = accumulator(op, y.dtype), .balances = false}, form);
-  if (splits) splits->runs = splits->plan.across;
+  if (splits) splits->runs = splits->plan.across, splits->in_order = true;
   return splits;
 }
 
@@ -127,7 +127,6 @@ Call start(Stream& stream, const char* kernel, ScanKind op, const View& x, const
       .set("acc", compute_type(accumulator(op, y.dtype)))
       .set("x_kind", compute_type(x.dtype))
       .set("has_sign", is_signed(y.dtype))
-      .set("in_order", true)
       .set("reverse", options.reverse)
       .set("exclusive", options.exclusive)
       .param("none_low", static_cast<std::uint32_t>(none))
@@ -140,7 +139,9 @@ void run_split(Stream& stream, ScanKind op, std::span<const Chunk> chunks, const
                const SplitRows& splits) {
   run_split_rows(*stream.gpu(), scan_name(op), splits, [&](std::size_t chunk) {
     const Chunk& w = chunks[chunk];
-    return start(stream, "scan_split", op, w.x, w.y, w.rows, splits.plan_of(chunk), options);
+    Call call = start(stream, "scan_split", op, w.x, w.y, w.rows, splits.plan_of(chunk), options);
+    call.set("pairs_of_x", false);
+    return call;
   });
 }
 

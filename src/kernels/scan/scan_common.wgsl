@@ -1,4 +1,14 @@
-{# Shared by scan.wgsl and scan_split.wgsl: accumulators, and their scan over a row's lanes. #}
+{#
+  Shared by scan.wgsl and scan_split.wgsl: accumulators, and their scan over a row's lanes.
+
+  options:
+    op: sum, prod, min, max, log_sum_exp
+    acc: f32, i32, u32, vec2<u32>, vec2<f32>
+    x_kind: f32, i32, u32, vec2<u32>, vec2<f32>
+    has_sign: flag
+    reverse: flag
+    exclusive: flag
+#}
 {% set components = rows_per_thread if across else 4 %}
 {% set values = width if not across else 1 %}
 {{ row_access("x") }}

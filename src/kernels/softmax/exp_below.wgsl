@@ -1,5 +1,10 @@
-{# exp(v - top), of elements and of a row's maxima. For f32 results it is `compensated`: at -80 the rounding error of the
-   difference is 30 units in the last place of the exponential, and that of its product with log2 e 20. #}
+{#
+  exp(v - top), of elements and of a row's maxima. For f32 results it is `compensated`: at -80 the rounding error of the
+  difference is 30 units in the last place of the exponential, and that of its product with log2 e 20.
+
+  options:
+    compensated: flag
+#}
 {% macro exp_below_function(name, type, of_four) %}
 fn {{ name }}(v: {{ type }}, top: state_t) -> {{ type }} {
 {% if not compensated %}

@@ -34,19 +34,20 @@ std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, Chunks
   SplitKind kind = split_kind(chunks[0], 2);
   kind.by_columns = true;
   if (chunks.size() == 1 && in_column_pairs(chunks[0], all.options[0])) kind.column_pairs = 1;
-  return plan_split_rows(capabilities, all, kind, form);
+  auto splits = plan_split_rows(capabilities, all, kind, form);
+  if (splits) splits->packed_partials = splits->column_pairs;
+  return splits;
 }
+
+bool has_narrow_result(const RowViews& views) { return bits(views.result_type()) <= 16; }
 
 Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows& rows, const RowPlan& plan, bool log) {
   Call call(*stream.gpu(), kernel);
   const std::vector<std::string> names = add_views(call, views, rows, plan);
   add_rows(call, rows, plan, std::vector<std::string_view>(names.begin(), names.end()));
   add_fusion(call, views, plan, softmax_work(log));
-  const bool narrow = bits(views.result_type()) <= 16;
   call.include("float_rows").include("exp_below").set("logarithm", log).set("ties", false);
-  call.set("narrow_y", narrow).set("compensated", !log && !narrow);
-  // Compilers take x · (1 / x) for 1, which it is not for the NaN of a row of one element.
-  call.set("one_step", plan.steps == 1);
+  call.set("compensated", !log && !has_narrow_result(views));
   return call;
 }
 
@@ -57,19 +58,18 @@ void run_split(Stream& stream, std::string_view name, Chunks chunks, int axis, b
     const Rows rows = rows_of(views, axis);
     const RowPlan plan = splits.plan_of(chunk);
     Call call = start(stream, splits.column_pairs ? "softmax_columns" : "softmax_split", views, rows, plan, log);
-    call.include("split_rows").include("tile_fusion");
+    call.include("split_rows").include("tile_fusion").set("x_is_f16", x == DType::f16);
     if (splits.column_pairs) {
       const bool in_f16 = x == DType::f16 && stream.gpu()->device().capabilities().f16;
       if (in_f16) call.enable("f16");
-      call.set("in_f16", in_f16).set("packed_partials", true);
-      add_column_pairs(call, splits, x, views.result_type(),
+      call.set("in_f16", in_f16);
+      add_column_pairs(call, splits, views.result_type(),
                        plan.threads_per_row / 2);  // for half of the columns at a time
       call.set("pairs_of_x", true);
       return call;
     }
     const bool words = keeps_pairs(views) && steps_are_vec4(views, rows, plan, 0);
-    call.set("pairs_of_x", words).set("x_is_f16", x == DType::f16);
-    call.set("rounds", rounds_only(views));
+    call.set("pairs_of_x", words).set("rounds", rounds_only(views)).set("narrow_y", has_narrow_result(views));
     return call;
   });
 }
@@ -83,6 +83,8 @@ void run_whole(Stream& stream, std::string_view name, const RowViews& views, int
   Call call = start(stream, "softmax", views, rows, plan, log);
   const bool packed = plan.packed && steps_are_vec4(views, rows, plan, 0);
   if (packed) call.opaque_zero().opaque_start();
+  // Compilers take x · (1 / x) for 1, which it is not for the NaN of a row of one element.
+  call.set("one_step", plan.steps == 1);
   call.set("packed", packed).set("rounds", rounds_only(views)).dispatch_groups(name, plan.groups);
 }
 

@@ -1,9 +1,17 @@
-{# y = exp(x - max) / sum(exp(x - max)) along rows, or, if `logarithm`, x - max - log(sum(exp(x - max))). Rows that fit
-   are read once and stay in registers. Longer ones are read twice: first for maximum and sum, in one pass that rescales
-   the sum when the maximum grows (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). The
-   maximum starts at the lowest finite value, so that a row of -inf becomes 0 · (1 / 0) = NaN, and rescaling never
-   computes inf - inf. Registers hold long 16-bit rows as words of two elements (`packed`), half the registers, which
-   are widened at each use. #}
+{#
+  y = exp(x - max) / sum(exp(x - max)) along rows, or, if `logarithm`, x - max - log(sum(exp(x - max))). Rows that fit
+  are read once and stay in registers. Longer ones are read twice: first for maximum and sum, in one pass that rescales
+  the sum when the maximum grows (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). The
+  maximum starts at the lowest finite value, so that a row of -inf becomes 0 · (1 / 0) = NaN, and rescaling never
+  computes inf - inf. Registers hold long 16-bit rows as words of two elements (`packed`), half the registers, which
+  are widened at each use.
+
+  options:
+    logarithm: flag
+    packed: flag
+    rounds: flag
+    one_step: flag
+#}
 {{ operand_access() }}
 {{ row_reduction("row_max", "state_t", "larger") }}
 {{ row_reduction("row_sum", "state_t", "add") }}

@@ -1,7 +1,14 @@
-{# Softmax, or log softmax, down 16-bit columns in splits that look back (common/column_pairs.wgsl). The columns of a
-   block are processed in two halves, the first and the second words of each group of four, and the second half is
-   computed while the first waits. A split publishes its maximum and its sum (log softmax: the sum's logarithm) in one
-   word. #}
+{#
+  Softmax, or log softmax, down 16-bit columns in splits that look back (common/column_pairs.wgsl). The columns of a
+  block are processed in two halves, the first and the second words of each group of four, and the second half is
+  computed while the first waits. A split publishes its maximum and its sum (log softmax: the sum's logarithm) in one
+  word.
+
+  options:
+    logarithm: flag
+    x_is_f16: flag
+    in_f16: flag
+#}
 {% set half = block // 2 %}
 {% set shares = workgroup // half %}
 {% set eight = 8 if threads_per_row > 8 else threads_per_row %}

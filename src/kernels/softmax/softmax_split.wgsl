@@ -1,7 +1,15 @@
-{# Softmax, or log softmax, of split rows (common/split_rows.h). A split's statistics are its maximum and its sum of
-   exponentials below that, which combine as in softmax.wgsl. With look-back, registers hold the exponentials below the
-   thread's maximum, or, if `packed`, words of x. Then, where y has 16 bits too, division by the sum is a subtraction in
-   the exponent: an operation less and a rounding more. #}
+{#
+  Softmax, or log softmax, of split rows (common/split_rows.h). A split's statistics are its maximum and its sum of
+  exponentials below that, which combine as in softmax.wgsl. With look-back, registers hold the exponentials below the
+  thread's maximum, or, if `packed`, words of x. Then, where y has 16 bits too, division by the sum is a subtraction in
+  the exponent: an operation less and a rounding more.
+
+  options:
+    logarithm: flag
+    rounds: flag
+    x_is_f16: flag
+    narrow_y: flag
+#}
 {% set keeps_exponentials = gathers and finishes and not logarithm and not packed %}
 {# `checked`: rows whose sum is not a positive number take the fallback, so that all other results are known not to be
    NaN, which saves a fifth of the time by a shorter rounding to bf16 (H200). #}

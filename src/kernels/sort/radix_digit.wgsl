@@ -1,5 +1,12 @@
-{# Elements of a radix pass: raw bits and their digit. `first_pass` reads x itself, later passes read the results of the
-   previous one. #}
+{#
+  Elements of a radix pass: raw bits and their digit. `first_pass` reads x itself, later passes read the results of the
+  previous one.
+
+  options:
+    first_pass: flag
+    workgroup: number
+    tile: number
+#}
 alias raw_t = {{ "vec2<u32>" if key_bits == 64 else "u32" }};
 fn digit_of(raw: raw_t) -> u32 {
   let key = ordered_key(raw);

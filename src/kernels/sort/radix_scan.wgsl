@@ -1,5 +1,11 @@
-{# counts[row, digit, …] = the number of elements with the digit in the tiles before; totals[row, digit]: in all tiles.
-   With few tiles a thread sums them, with many a workgroup. #}
+{#
+  counts[row, digit, …] = the number of elements with the digit in the tiles before; totals[row, digit]: in all tiles.
+  With few tiles a thread sums them, with many a workgroup.
+
+  options:
+    serial: flag
+    workgroup: number
+#}
 {% if not serial %}
 var<workgroup> sums: array<u32, {{ workgroup }}>;
 {% endif %}

@@ -1,8 +1,20 @@
-{# Moves a tile's elements to their places by their digit, in order: behind the elements of lower digits and those of
-   the same digit in earlier tiles. A group of `lane_group` threads takes adjacent elements, one each in a round, and counts
-   how many of the group's earlier ones have the same digit: by subgroup ballots if groups are subgroups, else by
-   setting its bit in a mask of the digit. Then the tile is sorted in workgroup memory, so that adjacent threads store
-   adjacent elements. #}
+{#
+  Moves a tile's elements to their places by their digit, in order: behind the elements of lower digits and those of
+  the same digit in earlier tiles. A group of `lane_group` threads takes adjacent elements, one each in a round, and counts
+  how many of the group's earlier ones have the same digit: by subgroup ballots if groups are subgroups, else by
+  setting its bit in a mask of the digit. Then the tile is sorted in workgroup memory, so that adjacent threads store
+  adjacent elements.
+
+  options:
+    has_values: flag
+    long_indices: flag
+    given: flag
+    long_given: flag
+    payload: flag
+    last_pass: flag
+    cluster: flag
+    lane_group: 4, 8, 16, 32
+#}
 {% set lane_groups = workgroup // lane_group %}
 {% set rounds = tile // workgroup %}
 {% set counters = lane_groups * 256 %}

@@ -57,7 +57,7 @@ void select_top(gpu::Commands& commands, const SortProblem& p, const View& scrat
     p.rule.add_to(call);
     call.include("sort_tile").include("sort_store");
     call.set("workgroup", workgroup_size(call.capabilities(), 128)).set("tile", kTile).set("per_round", kRound);
-    call.set("listed", i > 0).set("last", last);
+    call.set("listed", i > 0).set("last", last).set("has_indices", last && p.indices);
     call.index_param("rows", p.rows).index_param("length", level.length).index_param("keep", p.keep);
     call.index_param("parts", level.parts).index_param("part_length", level.part_length);
     call.dispatch_groups("top_k", p.rows * level.parts);

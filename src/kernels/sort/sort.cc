@@ -271,7 +271,7 @@ void add_input(Call& call, const SortProblem& p) {
 
 void add_outputs(Call& call, const SortProblem& p, bool wanted) {
   call.index_param("first_place", p.first_place);
-  call.set("has_values", wanted && p.values).set("has_indices", wanted && p.indices);
+  call.set("has_values", wanted && p.values);
   call.set("long_indices", p.indices && bits(p.indices->dtype) == 64);
   if (wanted && p.values) {
     call.write("values", *p.values).strides("values", p.outer.strides[1]).index_param("values_step", p.steps[1]);
@@ -295,6 +295,7 @@ void sort_short(gpu::Commands& commands, const SortProblem& p) {
   add_outputs(call, p);
   p.rule.add_to(call);
   call.include("sort_tile").include("sort_store").set("workgroup", workgroup).set("tile", tile).set("across", across);
+  call.set("has_indices", p.indices.has_value());
   call.index_param("rows", p.rows)
       .index_param("length", p.length)
       .index_param("keep", p.keep)

@@ -1,4 +1,9 @@
-{# Rows that fit in workgroup memory, as many to a workgroup as fit. Element j of row r is at r · padded + j. #}
+{#
+  Rows that fit in workgroup memory, as many to a workgroup as fit. Element j of row r is at r · padded + j.
+
+  options:
+    across: flag
+#}
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) tid: u32) {

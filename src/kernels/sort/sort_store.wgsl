@@ -1,4 +1,11 @@
-{# Stores element `j` of a row's result, which is element `place` of x. #}
+{#
+  Stores element `j` of a row's result, which is element `place` of x.
+
+  options:
+    has_values: flag
+    has_indices: flag
+    long_indices: flag
+#}
 fn store_result(c: Coords, j: u32, place: u32) {
 {% if has_values %}
   store_values(at_values(c) + j * p.values_step, load_x(at_x(c) + place * p.x_step));

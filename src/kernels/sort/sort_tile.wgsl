@@ -1,5 +1,11 @@
-{# A tile of (ordered key, index) pairs in workgroup memory, and its bitonic sort, in pieces of a power of two elements,
-   each separately. Indices break ties, so that the order is total and the sort stable. #}
+{#
+  A tile of (ordered key, index) pairs in workgroup memory, and its bitonic sort, in pieces of a power of two elements,
+  each separately. Indices break ties, so that the order is total and the sort stable.
+
+  options:
+    workgroup: number
+    tile: number
+#}
 var<workgroup> keys: array<ordered_key_t, {{ tile }}>;
 var<workgroup> places: array<u32, {{ tile }}>;
 

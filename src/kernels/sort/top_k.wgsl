@@ -1,7 +1,14 @@
-{# The best `keep` elements of each part of each row, in order. A tile of workgroup memory holds the best so far,
-   followed by later elements that beat the worst of those; a full tile is sorted, and its best are kept. Elements are
-   processed in the order of their indices, so that the first of equal ones is kept. `listed`: a row's elements are
-   those whose indices a list gives. Not `last`: the result is such a list. #}
+{#
+  The best `keep` elements of each part of each row, in order. A tile of workgroup memory holds the best so far,
+  followed by later elements that beat the worst of those; a full tile is sorted, and its best are kept. Elements are
+  processed in the order of their indices, so that the first of equal ones is kept. `listed`: a row's elements are
+  those whose indices a list gives. Not `last`: the result is such a list.
+
+  options:
+    per_round: number
+    listed: flag
+    last: flag
+#}
 var<workgroup> found: atomic<u32>;
 var<workgroup> found_in_all: u32;
 
