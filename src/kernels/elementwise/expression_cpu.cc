@@ -210,10 +210,12 @@ void CpuExpression::store(const Registers& registers, int k, int at, std::byte* 
 }
 
 const std::byte* CpuExpression::result(const Registers& registers, int k) const {
-  const Port& port = outputs_[k];
+  return has_result(k) ? static_cast<const std::byte*>(registers.values_[outputs_[k].node]) : nullptr;
+}
+
+bool CpuExpression::has_result(int k) const {
   // (Of booleans registers hold 0 and 1, as memory may.)
-  const bool same = has_register_format(port.type) || port.type == DType::boolean;
-  return same ? static_cast<const std::byte*>(registers.values_[port.node]) : nullptr;
+  return has_register_format(outputs_[k].type) || outputs_[k].type == DType::boolean;
 }
 
 void CpuExpression::load(Registers& registers, int k, const Row& row, std::int64_t begin, int n) const {

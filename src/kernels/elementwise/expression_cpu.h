@@ -47,6 +47,8 @@ class CpuExpression {
 
   // The first elements of output `k` where they are as in memory of its type; null if the registers have another format.
   const std::byte* result(const Registers& registers, int k) const;
+  // Whether it is not null.
+  bool has_result(int k) const;
 
   // Elements first + offsets[i], or first + i * stride, of `data`. An input without data is a ramp, as for load(): these
   // numbers themselves.
