@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <functional>
 #include <numeric>
 
@@ -539,32 +538,6 @@ Tensor diagonal(const Operand& x, std::int64_t offset) try {
   return slice(elements, last, begin, begin + (size - 1) * (columns + 1) + 1, columns + 1);
 } catch (const Error& e) {
   throw_in_function(e, "diagonal");
-}
-
-// ---- Searching
-
-Tensor searchsorted(const Operand& sorted, const Operand& values, Side side) try {
-  require(sorted, "searchsorted");
-  require(values, "searchsorted");
-  if (sorted.rank() != 1) throw ShapeError("searchsorted: {} is not of rank 1", to_string(sorted.type()));
-  const std::vector<Tensor> same = promoted("searchsorted", std::array<Tensor, 2>{sorted, values});
-  const Tensor &a = same[0], &v = same[1];
-  const DType type = a.dtype();
-  const std::int64_t n = sorted.size();
-  Tensor found = full_like(v, 0, position_type(n));
-  // a < b in the order of sort(), in which NaN comes last.
-  const auto before = [&](const Tensor& x, const Tensor& y) {
-    return is_floating(type) ? (x < y) | (is_nan(y) & !is_nan(x)) : x < y;
-  };
-  // So many elements are found to come before a value, and each step asks for another power of two of them: for the
-  // last of these, in place of which there is the last of all where there are fewer.
-  for (auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n))); step > 0; step /= 2) {
-    const Tensor at = gather(slice(a, 0, step - 1, n), found);
-    found = select(side == Side::left ? before(at, v) : !before(v, at), found + step, found);
-  }
-  return n > 0 ? minimum(found, n) : found;
-} catch (const Error& e) {
-  throw_in_function(e, "searchsorted");
 }
 
 }  // namespace weft
