@@ -129,11 +129,12 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// |x|, in the type in which norms are computed.
-Tensor magnitudes(const Tensor& x) {
+// x, or |x| of complex numbers, in the type in which norms are computed.
+Tensor numbers(const Tensor& x) {
   if (x.dtype() == DType::c64) return abs(x);
-  return abs(accumulated(is_floating(x.dtype()) ? x : cast(x, DType::f32)));
+  return accumulated(is_floating(x.dtype()) ? x : cast(x, DType::f32));
 }
+Tensor magnitudes(const Tensor& x) { return x.dtype() == DType::c64 ? numbers(x) : abs(numbers(x)); }
 
 DType norm_type(DType type) { return is_floating(type) ? type : DType::f32; }
 
@@ -162,12 +163,12 @@ Tensor power_norm(const Tensor& size, double ord, const Axes& axes, bool keep_di
 Tensor vector_norm(const Operand& x, double ord, const Axes& axes, bool keep_dims) try {
   require(x, "vector_norm", "x");
   if (std::isnan(ord)) throw InvalidArgument("vector_norm: ord is NaN");
-  const Tensor size = magnitudes(x);
   const auto norm = [&] {
+    if (ord == 2) return reduce(ReduceKind::l2, numbers(x), axes, keep_dims);
+    const Tensor size = magnitudes(x);
     if (std::isinf(ord)) return extreme(size, ord > 0, axes, keep_dims);
     if (ord == 0) return reduce(ReduceKind::count, size, axes, keep_dims);
     if (ord == 1) return reduce(ReduceKind::sum, size, axes, keep_dims);
-    if (ord == 2) return reduce(ReduceKind::l2, size, axes, keep_dims);
     return power_norm(size, ord, axes, keep_dims);
   };
   return cast(norm(), norm_type(x.dtype()));
@@ -192,9 +193,9 @@ Tensor matrix_norm(const Operand& x, MatrixNorm ord, bool keep_dims) try {
     const Tensor y = cast(spectral_norm(svdvals(wide), ord), norm_type(x.dtype()));
     return keep_dims ? expand_dims(expand_dims(y, -1), -1) : y;
   }
-  const Tensor size = magnitudes(x);
   const auto norm = [&] {
-    if (ord == MatrixNorm::fro) return reduce(ReduceKind::l2, size, {-2, -1}, keep_dims);
+    if (ord == MatrixNorm::fro) return reduce(ReduceKind::l2, numbers(x), {-2, -1}, keep_dims);
+    const Tensor size = magnitudes(x);
     const bool columns = ord == MatrixNorm::one || ord == MatrixNorm::minus_one;
     const bool greatest = ord == MatrixNorm::one || ord == MatrixNorm::inf;
     const Tensor sums = reduce(ReduceKind::sum, size, {columns ? -2 : -1}, true);

@@ -3,14 +3,18 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "core/error_context.h"
 #include "core/format.h"
 #include "graph/functions.h"
 #include "graph/promotion.h"
+#include "kernels/cpu_loops.h"
 #include "weft/array.h"
 #include "weft/creation.h"
+#include "weft/device.h"
 #include "weft/error.h"
+#include "weft/evaluate.h"
 #include "weft/segments.h"
 #include "weft/statistics.h"
 
@@ -36,6 +40,46 @@ Tensor members(std::string_view function, const Tensor& a, const Tensor& b, bool
   return cast(compress(isin(values, y, !in_b), values), type);
 } catch (const Error& e) {
   throw_in_function(e, function);
+}
+
+// How many elements of x, of the cpu, are each number below `length`; all are. A table for every fourth element, where
+// they are small: an increment does not wait for the one before it, of an equal number.
+template <class X, class Count>
+void count_numbers(const X* x, std::int64_t n, Count* counts, std::int64_t length) {
+  constexpr std::int64_t kTables = 4, kLongest = 4096;
+  std::int64_t i = 0;
+  std::fill_n(counts, length, Count{0});
+  if (length <= kLongest && n >= kTables * length) {
+    std::vector<Count> tables(static_cast<std::size_t>((kTables - 1) * length));
+    Count *const second = tables.data(), *const third = second + length, *const fourth = third + length;
+    for (; i + kTables <= n; i += kTables) {
+      ++counts[x[i]];
+      ++second[x[i + 1]];
+      ++third[x[i + 2]];
+      ++fourth[x[i + 3]];
+    }
+    for (std::int64_t k = 0; k < length; ++k) counts[k] += second[k] + third[k] + fourth[k];
+  }
+  for (; i < n; ++i) ++counts[x[i]];
+}
+// The same as a tensor; undefined where x is not of the cpu, or its elements share bytes.
+Tensor counts_on_cpu(const Tensor& x, std::int64_t length, DType type) {
+  if (bits(x.dtype()) < 8 || x.size() == 0) return {};
+  const Tensor dense = contiguous(x);
+  eval({dense});
+  if (dense.device().is_gpu()) return {};
+  const Tensor counts(dense.device(), type, {length});
+  const View from = dense.view(), to = counts.view();
+  kernels::with_type(from.dtype, [&]<class X>() {
+    if constexpr (std::is_integral_v<X> && !std::is_same_v<X, bool>) {
+      const auto* const numbers = kernels::data<const X>(from);
+      if (type == DType::i32)
+        count_numbers(numbers, x.size(), kernels::data<std::int32_t>(to), length);
+      else
+        count_numbers(numbers, x.size(), kernels::data<std::int64_t>(to), length);
+    }
+  });
+  return counts;
 }
 
 }  // namespace
@@ -92,6 +136,7 @@ Tensor bincount(const Operand& x, const Operand& weights, std::int64_t minimum_l
   if (weights.defined()) return segment_sum(weights, x, length);
   // (All are numbers of a bin.)
   const DType type = position_type(x.size());
+  if (const Tensor counts = counts_on_cpu(x, length, type); counts.defined()) return counts;
   return scatter(ScatterKind::add, zeros({length}, type), x, broadcast_to(Graph::scalar(1, type), x.shape()), 0);
 } catch (const Error& e) {
   throw_in_function(e, "bincount");

@@ -247,7 +247,10 @@ struct NumberOrZero {
 // A byte in memory that counts as 1 unless it is 0.
 struct TruthByte {
   std::uint8_t stored;
-  WEFT_INLINE explicit operator std::uint64_t() const { return stored != 0; }
+  template <std::integral T>
+  WEFT_INLINE explicit operator T() const {
+    return stored != 0;
+  }
 };
 
 // Folds runs of values into lanes, which the last step combines pairwise. The values are of T, or of a type in memory
@@ -668,31 +671,37 @@ struct Reducer {
   static constexpr bool kSums = std::is_same_v<typename Op::Folds, Sum<T>>;
   static constexpr bool kFloats = std::is_same_v<T, double> && (kSums || std::is_same_v<typename Op::Folds, SumSquares<T>> ||
                                                                  std::is_same_v<typename Op::Folds, L1<T>>);
-  static constexpr bool kTruths = std::is_same_v<T, std::uint64_t> && kSums;
+  static constexpr bool kTruths = std::is_integral_v<T> && sizeof(T) == 8 && kSums;
 
   const ReduceProblem& problem;
   Access<T> from;
   std::optional<CpuExpression> prologue;
   InPlace in_place = InPlace::none;
 
-  // True if the expression gives 0 for NaN and else the element itself, and every row is adjacent elements.
-  bool folds_numbers() const {
-    if constexpr (kFloats && kSums) {
-      const Rows& rows = problem.rows;
-      if (problem.inputs.size() != 1 || problem.inputs[0].dtype != DType::f32 || !problem.extra_outputs.empty() ||
-          !has_adjacent_elements() || runs_across(rows, 0) || rows.length < kShort) {
-        return false;
-      }
-      const auto& nodes = problem.prologue->nodes();
-      const auto& chosen = nodes[static_cast<std::size_t>(problem.prologue->outputs()[0])];
-      if (chosen.op != ScalarOp::select || problem.prologue->outputs().size() != 1) return false;
-      const auto arg = [&](int k) -> const Expression::Node& { return nodes[static_cast<std::size_t>(chosen.args[k])]; };
-      return arg(0).op == ScalarOp::is_nan && arg(0).args[0] == chosen.args[2] &&
-             arg(1) == Expression::Node{.op = ScalarOp::constant, .type = DType::f32, .bits = 0} &&
-             arg(2).op == ScalarOp::input;
-    } else {
-      return false;
+  // As what a fold takes the input itself in the place of the expression's results, if every row is adjacent elements:
+  // 0 for NaN, or a boolean as an integer.
+  InPlace in_place_of_input() const {
+    const Rows& rows = problem.rows;
+    if (problem.inputs.size() != 1 || problem.prologue->outputs().size() != 1 || !problem.extra_outputs.empty() ||
+        !has_adjacent_elements() || runs_across(rows, 0) || rows.length < kShort) {
+      return InPlace::none;
     }
+    const auto& nodes = problem.prologue->nodes();
+    const auto& last = nodes[static_cast<std::size_t>(problem.prologue->outputs()[0])];
+    const auto arg = [&](std::size_t k) -> const Expression::Node& {
+      return nodes[static_cast<std::size_t>(last.args[k])];
+    };
+    const DType type = problem.inputs[0].dtype;
+    if (kFloats && kSums && type == DType::f32 && last.op == ScalarOp::select && arg(0).op == ScalarOp::is_nan &&
+        arg(0).args[0] == last.args[2] && arg(2).op == ScalarOp::input &&
+        arg(1) == Expression::Node{.op = ScalarOp::constant, .type = DType::f32, .bits = 0}) {
+      return InPlace::numbers;
+    }
+    if (kTruths && type == DType::boolean && last.op == ScalarOp::cast && last.type != DType::boolean &&
+        arg(0).op == ScalarOp::input) {
+      return InPlace::truths;
+    }
+    return InPlace::none;
   }
   // For elements of that type.
   static InPlace in_place_of(DType type, bool truth) {
@@ -944,8 +953,9 @@ void run(cpu::Executor& all_cores, const ReduceProblem& problem, bool truth = fa
   cpu::Executor& executor = packed ? one_core : all_cores;
   Reducer<Op<T>, T> reducer{problem, access<T>(problem.dtype, truth), {}};
   reducer.in_place = reducer.in_place_of(problem.dtype, truth);
-  if (problem.prologue && reducer.folds_numbers()) {
-    reducer.in_place = InPlace::numbers;
+  const InPlace of_input = problem.prologue ? reducer.in_place_of_input() : InPlace::none;
+  if (of_input != InPlace::none) {
+    reducer.in_place = of_input;
   } else if (problem.prologue) {
     // The last output is what is reduced: narrow floats as they were computed, without rounding.
     Expression prologue = *problem.prologue;
