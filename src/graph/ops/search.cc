@@ -66,6 +66,13 @@ Tensor searchsorted(const Operand& sorted, const Operand& values, Side side) {
   });
 }
 
-void add_search_ops(OpRows& rows) { rows.push_back(op_row<SearchOp>(schema_of_kernel("searchsorted"))); }
+void add_search_ops(OpRows& rows) {
+  OpRow row = op_row<SearchOp>(schema_of_kernel("searchsorted", {}, "i32; i64 from 2^31 elements on"));
+  row.call = [](std::span<const Tensor> operands, const AttributeMap& given) -> std::vector<Tensor> {
+    const auto o = from_map("searchsorted", given, kernels::SearchOptions());
+    return {searchsorted(operands[0], operands[1], o.side == SearchSide::left ? Side::left : Side::right)};
+  };
+  rows.push_back(std::move(row));
+}
 
 }  // namespace weft
