@@ -347,13 +347,11 @@ Tensor nan_to_num(const Operand& x, double nan, std::optional<double> positive_i
   require_real(x, "nan_to_num");
   if (!is_floating(x.dtype())) return x;
   const double most = finfo(x.dtype()).max;
-  if (!positive_infinity && !negative_infinity) {
-    const bool has_infinities = x.dtype() != DType::f8e4m3;
-    return select(is_nan(x), Graph::scalar(nan, x.dtype()), has_infinities ? clamp(x, -most, most) : Tensor(x));
-  }
-  const Tensor infinite = select(x > 0, Graph::scalar(positive_infinity.value_or(most), x.dtype()),
-                                 Graph::scalar(negative_infinity.value_or(-most), x.dtype()));
-  return select(is_nan(x), Graph::scalar(nan, x.dtype()), select(is_inf(x), infinite, x));
+  const bool is_symmetric = !positive_infinity && !negative_infinity;
+  const Tensor infinite = is_symmetric ? copysign(Graph::scalar(most, x.dtype()), x)
+                                       : select(x > 0, Graph::scalar(positive_infinity.value_or(most), x.dtype()),
+                                                Graph::scalar(negative_infinity.value_or(-most), x.dtype()));
+  return select(is_finite(x), x, select(is_nan(x), Graph::scalar(nan, x.dtype()), infinite));
 } catch (const Error& e) {
   throw_in_function(e, "nan_to_num");
 }

@@ -682,7 +682,7 @@ struct Reducer {
   // 0 for NaN, or a boolean as an integer.
   InPlace in_place_of_input() const {
     const Rows& rows = problem.rows;
-    if (problem.inputs.size() != 1 || problem.prologue->outputs().size() != 1 || !problem.extra_outputs.empty() ||
+    if (problem.inputs.size() > 2 || problem.prologue->outputs().size() != 1 || !problem.extra_outputs.empty() ||
         !has_adjacent_elements() || runs_across(rows, 0) || rows.length < kShort) {
       return InPlace::none;
     }
@@ -693,15 +693,24 @@ struct Reducer {
     };
     const DType type = problem.inputs[0].dtype;
     if (kFloats && kSums && type == DType::f32 && last.op == ScalarOp::select && arg(0).op == ScalarOp::is_nan &&
-        arg(0).args[0] == last.args[2] && arg(2).op == ScalarOp::input &&
-        arg(1) == Expression::Node{.op = ScalarOp::constant, .type = DType::f32, .bits = 0}) {
+        arg(0).args[0] == last.args[2] && arg(2).op == ScalarOp::input && arg(2).input == 0 && is_zero(arg(1))) {
       return InPlace::numbers;
     }
     if (kTruths && type == DType::boolean && last.op == ScalarOp::cast && last.type != DType::boolean &&
-        arg(0).op == ScalarOp::input) {
+        arg(0).op == ScalarOp::input && arg(0).input == 0) {
       return InPlace::truths;
     }
     return InPlace::none;
+  }
+  // Whether a node of f32 is the number 0: a constant, or an input that is one number.
+  bool is_zero(const Expression::Node& node) const {
+    if (node.op == ScalarOp::constant) return node.bits == 0;
+    if (node.op != ScalarOp::input) return false;
+    const auto k = static_cast<std::size_t>(node.input);
+    for (const Collapsed* dims : {&problem.rows.outer, &problem.rows.inner}) {
+      if (std::ranges::any_of(dims->strides[k], [](std::int64_t stride) { return stride != 0; })) return false;
+    }
+    return *reinterpret_cast<const std::uint32_t*>(problem.inputs[k].buffer.data() + problem.inputs[k].offset) == 0;
   }
   // For elements of that type.
   static InPlace in_place_of(DType type, bool truth) {
