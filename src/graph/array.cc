@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <functional>
 #include <numeric>
 
@@ -639,42 +638,6 @@ constexpr Function kDiagonal = {
       return slice(elements, last, begin, begin + (size - 1) * (columns + 1) + 1, columns + 1);
     }};
 
-// ---- Searching
-
-constexpr std::string_view kSides[] = {"left", "right"};
-struct SearchsortedAttributes {
-  Side side = Side::left;
-  void fields(AttributeVisitor& v) {
-    v("side", side, Side::left, kSides, "before elements that are equal to the value, or after them");
-  }
-};
-constexpr Function kSearchsorted = {
-    {.name = "searchsorted",
-     .operands = {{.name = "sorted", .types = types::real, .min_rank = 1, .max_rank = 1},
-                  {"values", types::real}},
-     .results = {{"y", "values' shape", kPositionType}},
-     .formula = "y = #{sorted < values}, of the right side #{sorted ≤ values}",
-     .summary = "where values would be inserted into an ascending tensor to keep it so"},
-    [](const Tensor& sorted, const Tensor& values, const SearchsortedAttributes& o) {
-      const Side side = o.side;
-      const std::vector<Tensor> same = promoted("searchsorted", std::array<Tensor, 2>{sorted, values});
-      const Tensor &a = same[0], &v = same[1];
-      const DType type = a.dtype();
-      const std::int64_t n = sorted.size();
-      Tensor found = full_like(v, 0, position_type(n));
-      // a < b in the order of sort(), in which NaN comes last.
-      const auto before = [&](const Tensor& x, const Tensor& y) {
-        return is_floating(type) ? (x < y) | (is_nan(y) & !is_nan(x)) : x < y;
-      };
-      // So many elements are found to come before a value, and each step asks for another power of two of them: for the
-      // last of these, in place of which there is the last of all where there are fewer.
-      for (auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n))); step > 0; step /= 2) {
-        const Tensor at = gather(slice(a, 0, step - 1, n), found);
-        found = select(side == Side::left ? before(at, v) : !before(v, at), found + step, found);
-      }
-      return n > 0 ? minimum(found, n) : found;
-    }};
-
 }  // namespace
 
 void add_array_functions(FunctionRows& rows) {
@@ -682,7 +645,7 @@ void add_array_functions(FunctionRows& rows) {
   rows.add(kWhere, kDivide, kPositive);
   rows.add(kSum, kProd, kMean, kMax, kMin, kAny, kAll, kCountNonzero, kCumulativeSum, kCumulativeProd, kDiff);
   rows.add(kBroadcastArrays, kExpandDims, kSqueeze, kConcat, kConcatFlattened, kStack, kUnstack, kFlip, kMoveaxis,
-           kFlatten, kRoll, kRollFlattened, kTile, kRepeatFlattened, kDiagonal, kSearchsorted);
+           kFlatten, kRoll, kRollFlattened, kTile, kRepeatFlattened, kDiagonal);
 }
 
 // ---- Members that are functions
@@ -871,9 +834,5 @@ Tensor roll(const Operand& x, std::initializer_list<std::int64_t> shifts, const 
 Tensor tile(const Operand& x, std::initializer_list<std::int64_t> counts) { return kTile(x, {counts}); }
 Tensor repeat(const Operand& x, std::int64_t count) { return kRepeatFlattened(x, {count}); }
 Tensor diagonal(const Operand& x, std::int64_t offset) { return kDiagonal(x, {offset}); }
-
-Tensor searchsorted(const Operand& sorted, const Operand& values, Side side) {
-  return kSearchsorted(sorted, values, {side});
-}
 
 }  // namespace weft

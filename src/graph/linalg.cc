@@ -148,11 +148,12 @@ constexpr Function kCholeskyInverse = {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// |x|, in the type in which norms are computed.
-Tensor magnitudes(const Tensor& x) {
+// x, or |x| of complex numbers, in the type in which norms are computed.
+Tensor numbers(const Tensor& x) {
   if (x.dtype() == DType::c64) return abs(x);
-  return abs(accumulated(is_floating(x.dtype()) ? x : cast(x, DType::f32)));
+  return accumulated(is_floating(x.dtype()) ? x : cast(x, DType::f32));
 }
+Tensor magnitudes(const Tensor& x) { return x.dtype() == DType::c64 ? numbers(x) : abs(numbers(x)); }
 
 DType norm_type(DType type) { return is_floating(type) ? type : DType::f32; }
 constexpr std::string_view kNormType = "x's type; of c64, integers and bool f32";
@@ -195,12 +196,12 @@ constexpr Function kVectorNorm = {
      .summary = "the norm over the axes"},
     [](const Tensor& x, const VectorNormAttributes& a) {
       if (std::isnan(a.ord)) throw InvalidArgument("vector_norm: ord is NaN");
-      const Tensor size = magnitudes(x);
       const auto norm = [&] {
+        if (a.ord == 2) return reduce(ReduceKind::l2, numbers(x), a.axes, a.keep_dims);
+        const Tensor size = magnitudes(x);
         if (std::isinf(a.ord)) return extreme(size, a.ord > 0, a.axes, a.keep_dims);
         if (a.ord == 0) return reduce(ReduceKind::count, size, a.axes, a.keep_dims);
         if (a.ord == 1) return reduce(ReduceKind::sum, size, a.axes, a.keep_dims);
-        if (a.ord == 2) return reduce(ReduceKind::l2, size, a.axes, a.keep_dims);
         return power_norm(size, a.ord, a.axes, a.keep_dims);
       };
       return cast(norm(), norm_type(x.dtype()));
@@ -227,9 +228,9 @@ constexpr Function kMatrixNorm = {
         const Tensor y = cast(spectral_norm(svdvals(wide), a.ord), norm_type(x.dtype()));
         return a.keep_dims ? expand_dims(expand_dims(y, -1), -1) : y;
       }
-      const Tensor size = magnitudes(x);
       const auto norm = [&] {
-        if (a.ord == MatrixNorm::fro) return reduce(ReduceKind::l2, size, {-2, -1}, a.keep_dims);
+        if (a.ord == MatrixNorm::fro) return reduce(ReduceKind::l2, numbers(x), {-2, -1}, a.keep_dims);
+        const Tensor size = magnitudes(x);
         const bool columns = a.ord == MatrixNorm::one || a.ord == MatrixNorm::minus_one;
         const bool greatest = a.ord == MatrixNorm::one || a.ord == MatrixNorm::inf;
         const Tensor sums = reduce(ReduceKind::sum, size, {columns ? -2 : -1}, true);

@@ -58,7 +58,7 @@ Tensor areas(std::string_view function, const Tensor& y, const Tensor& coordinat
   const std::int64_t n = std::max<std::int64_t>(v.shape()[a] - 1, 0), first = std::min<std::int64_t>(v.shape()[a], 1);
   // (Halves, whose sum is in range.)
   const Tensor means = part(v, a, first, n) * 0.5 + part(v, a, 0, n) * 0.5;
-  if (!coordinates.defined()) return means * Graph::scalar(distance, v.dtype());
+  if (!coordinates.defined()) return distance == 1 ? means : means * Graph::scalar(distance, v.dtype());
   const Tensor at = accumulated(cast(along(function, y, coordinates, a), type));
   const Tensor from = part(at, a, 0, n), to = part(at, a, first, n), k = difference_factor(to, from);
   return means * (to * k - from * k) * (3 - 2 * k);  // 1 / k

@@ -470,9 +470,12 @@ constexpr Function kNanToNum = {
     [](const Tensor& x, const NanToNumAttributes& a) -> Tensor {
       if (!is_floating(x.dtype())) return x;
       const double most = finfo(x.dtype()).max;
-      const Tensor infinite = select(x > 0, Graph::scalar(a.positive_infinity.value_or(most), x.dtype()),
-                                     Graph::scalar(a.negative_infinity.value_or(-most), x.dtype()));
-      return select(is_nan(x), Graph::scalar(a.nan, x.dtype()), select(is_inf(x), infinite, x));
+      const bool is_symmetric = !a.positive_infinity && !a.negative_infinity;
+      const Tensor infinite = is_symmetric
+                                  ? copysign(Graph::scalar(most, x.dtype()), x)
+                                  : select(x > 0, Graph::scalar(a.positive_infinity.value_or(most), x.dtype()),
+                                           Graph::scalar(a.negative_infinity.value_or(-most), x.dtype()));
+      return select(is_finite(x), x, select(is_nan(x), Graph::scalar(a.nan, x.dtype()), infinite));
     }};
 
 // ---- Spread, means with weights, covariances

@@ -60,7 +60,8 @@ class CpuKernelsReference : public testing::Test {
   static constexpr const char* kSets[] = {"cpu_kernels", "conv",   "pool",          "resize",
                                           "sampling",    "rnn",    "quantize",      "attention_gradient",
                                           "fft",         "linalg", "distributions", "qr",
-                                          "eigh",        "svd",    "incomplete",    "quantized", "products"};
+                                          "eigh",        "svd",    "incomplete",    "quantized", "products",
+                                          "search"};
   CpuKernelsReference() {
     // Tolerances are those of sums in f64. LAPACK's results are compared with the same references, on the device cpu,
     // in tests/graph, and with their definitions in linalg_test.cc.

@@ -488,8 +488,11 @@ class Generator : public RandomGraphValues {
       case 4:
         return scan(pick(std::vector<ScanKind>{ScanKind::max, ScanKind::log_sum_exp}), x, axis,
                     {.reverse = up_to(1) == 0});
-      case 5:
-        return cumsum(x, axis) * 0.25;
+      case 5: {
+        if (up_to(1)) return cumsum(x, axis) * 0.25;
+        const Tensor list = sort(leaf({1 + up_to(5)}, DType::i32, n));
+        return x + cast(searchsorted(list, leaf(x.shape(), DType::i32, n)), x.dtype()) * 0.125;
+      }
       case 6:
         return x.rank() < 2 ? x : triangle(x, up_to(1) ? Triangle::lower : Triangle::upper, up_to(2) - 1);
       case 7:

@@ -1,5 +1,7 @@
 #include "kernels/compact/compact_cpu.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "core/host_memory.h"
@@ -21,33 +23,60 @@ class Finder {
 
   // Tests `n` elements from `first` on, at most a block: how many are chosen.
   int count(std::int64_t first, std::int64_t stride, int n) {
-    const std::uint8_t* const flags = test(first, stride, n);
+    test(first, stride, n);
     int found = 0;
-    for (int i = 0; i < n; ++i) found += flags[i];
+    for (int i = 0; i < n; i += 8) found += ones(word(i));
     return found;
   }
   // The same; puts the positions of the chosen ones into places().
   int find(std::int64_t first, std::int64_t stride, int n) {
-    const std::uint8_t* const flags = test(first, stride, n);
+    test(first, stride, n);
     int found = 0;
-    for (int i = 0; i < n; ++i) {
-      places_[found] = i;
-      found += flags[i];
+    for (int i = 0; i < n; i += 8) {
+      // The places in a word are looked up by its eight flags, and stored together.
+      const std::uint64_t flags = word(i);
+      const Positions& places = kPositions[static_cast<std::size_t>(flags * kGather >> 56)];
+      for (int k = 0; k < 8; ++k) places_[found + k] = i + places[static_cast<std::size_t>(k)];
+      found += ones(flags);
     }
     return found;
   }
   const int* places() const { return places_; }
 
  private:
-  // 0 or 1 for each element.
-  const std::uint8_t* test(std::int64_t first, std::int64_t stride, int n) {
+  // Of the flags of eight elements, bytes of a word that are 0 or 1, the product has those in its highest byte: that of
+  // byte k is its bit k.
+  static constexpr std::uint64_t kGather = 0x0102040810204080;
+  using Positions = std::array<std::uint8_t, 8>;
+  // The positions of the ones among eight bits, in order.
+  static constexpr std::array<Positions, 256> kPositions = [] {
+    std::array<Positions, 256> all{};
+    for (unsigned bits = 0; bits < 256; ++bits) {
+      std::size_t found = 0;
+      for (unsigned k = 0; k < 8; ++k) {
+        if (bits >> k & 1) all[bits][found++] = static_cast<std::uint8_t>(k);
+      }
+    }
+    return all;
+  }();
+
+  // 0 or 1 for each element, and 0 for those behind them in the last word.
+  void test(std::int64_t first, std::int64_t stride, int n) {
     if (!is_true_) {
       load_(data_, first, stride, n, flags_);
     } else {
       load_(data_, first, stride, n, values_);
       is_true_(values_, nullptr, nullptr, flags_, n);
     }
-    return flags_;
+    std::fill(flags_ + n, flags_ + (n + 7) / 8 * 8, std::uint8_t{0});
+  }
+  // How many of a word's flags are 1: the sum of its bytes, in the highest one.
+  static int ones(std::uint64_t flags) { return static_cast<int>(flags * 0x0101010101010101 >> 56); }
+  // The flags of eight elements from `i` on, that of the first one in the low byte.
+  std::uint64_t word(int i) const {
+    std::uint64_t flags;
+    std::memcpy(&flags, flags_ + i, sizeof(flags));
+    return flags;
   }
 
   const std::byte* data_;
@@ -55,7 +84,7 @@ class Finder {
   CpuExpression::Function is_true_;
   alignas(64) std::uint64_t values_[kBlock];
   alignas(64) std::uint8_t flags_[kBlock];
-  int places_[kBlock];
+  int places_[kBlock + 8];
 };
 
 // Moves single elements between two tensors of one type.
@@ -173,6 +202,12 @@ void compact_cpu(cpu::Executor& all_cores, const CompactProblem& problem) {
       if (place >= capacity) return;
       const auto found =
           static_cast<int>(std::min<std::int64_t>(finder.find(mask, pieces.mask_stride(), n), capacity - place));
+      if (problem.form == Compaction::indices && short_places && stride == 1) {
+        auto* const to = reinterpret_cast<std::uint32_t*>(move.to) + place;
+        for (int j = 0; j < found; ++j) to[j] = static_cast<std::uint32_t>(element + finder.places()[j]);
+        place += found;
+        return;
+      }
       for (int j = 0; j < found; ++j) {
         const std::int64_t at = moved + finder.places()[j] * pieces.moved_stride(), to = (place + j) * stride;
         if (problem.form == Compaction::indices) store_index(element + finder.places()[j], place + j);

@@ -1,6 +1,7 @@
 #include "kernels/elementwise/expression_cpu.h"
 
 #include <cstring>
+#include <functional>
 
 #include "core/format.h"
 #include "kernels/elementwise/scalar_ops.h"
@@ -152,6 +153,7 @@ CpuExpression::CpuExpression(const Expression& e) {
     const DType type = nodes[e.outputs()[k]].type;
     outputs_.push_back({o, type, -1, block_memory(type, o != e.outputs()[k])});
     passes_input_ |= nodes[o].op == ScalarOp::input;
+    if (!steps_.empty() && steps_.back().out == o && has_result(static_cast<int>(k))) last_output_ = static_cast<int>(k);
   }
 }
 
@@ -180,23 +182,27 @@ void CpuExpression::load(Registers& registers, int k, int at, const std::byte* d
   registers.values_[port.node] = block;
 }
 
-void CpuExpression::run(Registers& registers, int n) const {
+void CpuExpression::run(Registers& registers, int n, std::byte* last) const {
   for (const Step& s : steps_) {
     const void* args[3] = {};
     for (int k = 0; k < 3 && s.args[k] >= 0; ++k) args[k] = registers.values_[s.args[k]];
-    void* out = registers.blocks_[s.block].bytes;
+    std::byte* out = registers.blocks_[s.block].bytes;
+    if (&s == &steps_.back()) {
+      if (last) out = last;
+      registers.values_[s.out] = out;
+    }
     s.function(args[0], args[1], args[2], out, n);
     switch (s.after) {
       case After::nothing:
         break;
       case After::wrap:
-        wrap(static_cast<std::int64_t*>(out), n, s.bits, s.has_sign);
+        wrap(reinterpret_cast<std::int64_t*>(out), n, s.bits, s.has_sign);
         break;
       case After::saturate:
-        saturate(static_cast<std::int64_t*>(out), n, s.bits, s.has_sign);
+        saturate(reinterpret_cast<std::int64_t*>(out), n, s.bits, s.has_sign);
         break;
       case After::round:
-        round_block(s.round, static_cast<float*>(out), n);
+        round_block(s.round, reinterpret_cast<float*>(out), n);
         break;
     }
   }
@@ -210,10 +216,12 @@ void CpuExpression::store(const Registers& registers, int k, int at, std::byte* 
 }
 
 const std::byte* CpuExpression::result(const Registers& registers, int k) const {
-  const Port& port = outputs_[k];
+  return has_result(k) ? static_cast<const std::byte*>(registers.values_[outputs_[k].node]) : nullptr;
+}
+
+bool CpuExpression::has_result(int k) const {
   // (Of booleans registers hold 0 and 1, as memory may.)
-  const bool same = has_register_format(port.type) || port.type == DType::boolean;
-  return same ? static_cast<const std::byte*>(registers.values_[port.node]) : nullptr;
+  return has_register_format(outputs_[k].type) || outputs_[k].type == DType::boolean;
 }
 
 void CpuExpression::load(Registers& registers, int k, const Row& row, std::int64_t begin, int n) const {
@@ -243,6 +251,23 @@ void CpuExpression::store(const Registers& registers, int k, const Row& row, std
   }
 }
 
+std::byte* CpuExpression::in_place(const Registers& registers, std::span<const Row> inputs, const Row& output,
+                                   std::int64_t begin, int n) const {
+  if (!output.data || output.offsets || output.stride != 1) return nullptr;
+  const std::int64_t size = register_bytes_[outputs_[static_cast<std::size_t>(last_output_)].node];
+  std::byte* const first = output.data + (output.first + begin) * size;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    // Elements of an input that run() reads where they are; those of other inputs are in registers.
+    const Port& port = inputs_[k];
+    const auto* const from = static_cast<const std::byte*>(registers.values_[port.node]);
+    if (from == registers.blocks_[port.block].bytes) continue;
+    const std::less_equal<const std::byte*> not_behind;
+    const bool apart = not_behind(from + n * register_bytes_[port.node], first) || not_behind(first + n * size, from);
+    if (!apart) return nullptr;
+  }
+  return first;
+}
+
 void CpuExpression::evaluate(Registers& registers, std::span<const Row> inputs, std::span<const Row> outputs,
                              std::int64_t n) const {
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
@@ -252,8 +277,12 @@ void CpuExpression::evaluate(Registers& registers, std::span<const Row> inputs, 
       if (begin > 0 && inputs[k].stride == 0 && !inputs[k].offsets) continue;
       load(registers, static_cast<int>(k), inputs[k], begin, count);
     }
-    run(registers, count);
+    std::byte* const last =
+        last_output_ >= 0 ? in_place(registers, inputs, outputs[static_cast<std::size_t>(last_output_)], begin, count)
+                          : nullptr;
+    run(registers, count, last);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
+      if (last && static_cast<int>(k) == last_output_) continue;
       if (outputs[k].data) store(registers, static_cast<int>(k), outputs[k], begin, count);
     }
   }

@@ -40,13 +40,15 @@ class CpuExpression {
   void load(Registers& registers, int k, int at, const std::byte* data, std::int64_t first, std::int64_t stride,
             int n) const;
   // Computes the first `n` elements of the block.
-  void run(Registers& registers, int n) const;
+  void run(Registers& registers, int n) const { run(registers, n, nullptr); }
   // Stores output `k` from at…at+n-1 of the block, converted to its type.
   void store(const Registers& registers, int k, int at, std::byte* data, std::int64_t first, std::int64_t stride,
              int n) const;
 
   // The first elements of output `k` where they are as in memory of its type; null if the registers have another format.
   const std::byte* result(const Registers& registers, int k) const;
+  // Whether it is not null.
+  bool has_result(int k) const;
 
   // Elements first + offsets[i], or first + i * stride, of `data`. An input without data is a ramp, as for load(): these
   // numbers themselves.
@@ -62,12 +64,19 @@ class CpuExpression {
   void store(const Registers& registers, int k, const Row& row, std::int64_t begin, int n) const;
 
   // Loads, computes and stores rows: outputs[k][i] = expression(inputs…[i])[k] for i < n, any n. An output without data
-  // is not stored.
+  // is not stored. The last operation's result is computed where it is stored, if its memory has the register's format.
   void evaluate(Registers& registers, std::span<const Row> inputs, std::span<const Row> outputs, std::int64_t n) const;
 
   using Function = void (*)(const void* a, const void* b, const void* c, void* out, int n);
 
  private:
+  // Computes the block; the last step's result at `last`, unless that is null.
+  void run(Registers& registers, int n, std::byte* last) const;
+  // Where in `output`, that of the last step, it can compute elements begin…begin+n-1 of rows. Null if elements are apart,
+  // or if there are elements of an input, which loops may read after they have stored a result.
+  std::byte* in_place(const Registers& registers, std::span<const Row> inputs, const Row& output, std::int64_t begin,
+                      int n) const;
+
   // The conversion of a result to a type that is narrower than its register.
   enum class After : std::uint8_t { nothing, wrap, saturate, round };
   struct Step {
@@ -99,6 +108,7 @@ class CpuExpression {
   std::vector<int> register_bytes_;  // of each node's type
   int blocks_ = 0;
   bool passes_input_ = false;        // an output is an unchanged input
+  int last_output_ = -1;             // which the last step computes as it is stored; -1: none
 };
 
 }  // namespace weft::kernels

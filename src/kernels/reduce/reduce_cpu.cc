@@ -21,7 +21,8 @@ using Complex = std::complex<double>;
 constexpr int kLanes = 8;
 
 // An operation on values of T (double, int64, uint64, Complex): the conversion of an element to an accumulator, the
-// combination of two, and the result of the last.
+// combination of two, and the result of the last. Folds is the operation whose loops it shares: those that differ in
+// their results alone have one.
 template <class T>
 struct Plain {
   using Acc = T;
@@ -38,6 +39,7 @@ using Wrapping = typename Arithmetic<T>::type;
 
 template <class T>
 struct Sum : Plain<T> {
+  using Folds = Sum;
   static T identity() { return 0; }
   static T combine(T a, T b) { return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b)); }
 };
@@ -51,11 +53,13 @@ struct Mean<Complex> : Sum<Complex> {
 };
 template <class T>
 struct Product : Plain<T> {
+  using Folds = Product;
   static T identity() { return 1; }
   static T combine(T a, T b) { return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b)); }
 };
 template <>
 struct Product<Complex> : Plain<Complex> {
+  using Folds = Product;
   static Complex identity() { return 1; }
   // The plain formula, without the library's special cases for infinite parts.
   static Complex combine(Complex a, Complex b) {
@@ -64,10 +68,12 @@ struct Product<Complex> : Plain<Complex> {
 };
 template <class T>
 struct SumSquares : Sum<T> {
+  using Folds = SumSquares;
   static T lift(T v) { return Product<T>::combine(v, v); }
 };
 template <class T>
 struct L1 : Sum<T> {
+  using Folds = L1;
   static T lift(T v) { return v < 0 ? static_cast<T>(-static_cast<Wrapping<T>>(v)) : v; }
 };
 template <>
@@ -80,6 +86,7 @@ struct L2 : SumSquares<T> {
 // find the Euclidean norm of a vector", 1978.
 template <class T>
 struct WideL2 {
+  using Folds = WideL2;
   static constexpr T kMiddle = 0x1p500, kScale = 0x1p600;
   struct Acc {
     T small, middle, large;  // those below 2^-500 times 2^600, those above 2^500 times 2^-600
@@ -104,6 +111,7 @@ struct LogSum : Sum<T> {
 };
 template <class T>
 struct Min : Plain<T> {
+  using Folds = Min;
   static T identity() {
     return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
   }
@@ -111,6 +119,7 @@ struct Min : Plain<T> {
 };
 template <class T>
 struct Max : Plain<T> {
+  using Folds = Max;
   static T identity() {
     return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
                                                 : std::numeric_limits<T>::lowest();
@@ -119,11 +128,13 @@ struct Max : Plain<T> {
 };
 template <class T>
 struct Any : Plain<T> {
+  using Folds = Any;
   static T identity() { return 0; }
   static T combine(T a, T b) { return a | b; }
 };
 template <class T>
 struct All : Plain<T> {
+  using Folds = All;
   static T identity() { return 1; }
   static T combine(T a, T b) { return a & b; }
 };
@@ -155,6 +166,7 @@ WEFT_VECTOR_CLONES double largest_of(const double* x, std::int64_t n) {
 
 template <class T>
 struct LogSumExp {
+  using Folds = LogSumExp;
   struct Acc {
     T top, sum;  // sum of exp(x - top)
   };
@@ -197,6 +209,7 @@ WEFT_VECTOR_CLONES void find_moments(const double* x, std::int64_t n, Moments& m
 // Moments combined pairwise (Chan, Golub and LeVeque, 1983).
 template <class T>
 struct Variance {
+  using Folds = Variance;
   struct Acc {
     T count, mean, squares;  // squares of deviations from the mean
   };
@@ -226,29 +239,50 @@ struct Deviation : Variance<T> {
   }
 };
 
-// Folds runs of values into lanes, which the last step combines pairwise.
+// An f32 in memory that counts as 0 if it is NaN.
+struct NumberOrZero {
+  float stored;
+  WEFT_INLINE explicit operator double() const { return stored != stored ? 0.0 : static_cast<double>(stored); }
+};
+// A byte in memory that counts as 1 unless it is 0.
+struct TruthByte {
+  std::uint8_t stored;
+  template <std::integral T>
+  WEFT_INLINE explicit operator T() const {
+    return stored != 0;
+  }
+};
+
+// Folds runs of values into lanes, which the last step combines pairwise. The values are of T, or of a type in memory
+// that each is converted from where it is folded.
 template <class Op, class T>
 struct LaneFold {
   using Acc = typename Op::Acc;
   // As many as fill four of the largest vectors; of larger accumulators some.
   static constexpr int kCount = std::is_arithmetic_v<Acc> ? 32 : kLanes;
 
+  template <class X>
+  static WEFT_INLINE Acc lifted(const X& x) {
+    return Op::lift(static_cast<T>(x));
+  }
+
+  template <class X>
   struct Run {
-    static WEFT_INLINE void run(const T* values, std::int64_t n, Acc* given) {
+    static WEFT_INLINE void run(const X* values, std::int64_t n, Acc* given) {
       Acc lanes[kCount];
       std::copy_n(given, kCount, lanes);
       std::int64_t i = 0;
       for (; i + kCount <= n; i += kCount) {
-        for (int k = 0; k < kCount; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i + k]));
+        for (int k = 0; k < kCount; ++k) lanes[k] = Op::combine(lanes[k], lifted(values[i + k]));
       }
       if constexpr (std::is_arithmetic_v<Acc>) {
         // The rest with values that change nothing, so that lanes stay in registers.
         T rest[kCount];
         for (int k = 0; k < kCount; ++k) rest[k] = Op::identity();
-        for (int k = 0; i + k < n; ++k) rest[k] = values[i + k];
+        for (int k = 0; i + k < n; ++k) rest[k] = static_cast<T>(values[i + k]);
         for (int k = 0; k < kCount; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(rest[k]));
       } else {
-        for (int k = 0; i < n; ++i, ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i]));
+        for (int k = 0; i < n; ++i, ++k) lanes[k] = Op::combine(lanes[k], lifted(values[i]));
       }
       std::copy_n(lanes, kCount, given);
     }
@@ -267,33 +301,39 @@ struct LaneFold {
     }
   };
 
-  // A row of a few hundred values, by so few lanes that putting them together is not most of the work.
+  // Rows of a few hundred values, by so few lanes that putting them together is not most of the work.
+  template <class X>
   struct Whole {
-    static WEFT_INLINE void run(const T* values, std::int64_t n, Acc* result) {
-      Acc lanes[kLanes];
-      for (int k = 0; k < kLanes; ++k) lanes[k] = Op::identity();
-      std::int64_t i = 0;
-      for (; i + kLanes <= n; i += kLanes) {
-        for (int k = 0; k < kLanes; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i + k]));
+    static WEFT_INLINE void run(const X* values, std::int64_t stride, std::int64_t rows, std::int64_t n,
+                                Acc* WEFT_RESTRICT results) {
+      for (std::int64_t r = 0; r < rows; ++r, values += stride) {
+        Acc lanes[kLanes];
+        for (int k = 0; k < kLanes; ++k) lanes[k] = Op::identity();
+        std::int64_t i = 0;
+        for (; i + kLanes <= n; i += kLanes) {
+          for (int k = 0; k < kLanes; ++k) lanes[k] = Op::combine(lanes[k], lifted(values[i + k]));
+        }
+        static_assert(kLanes == 8);
+        for (int k = 0; k < 4; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + 4]);
+        for (int k = 0; k < 2; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + 2]);
+        Acc all = Op::combine(lanes[0], lanes[1]);
+        for (; i < n; ++i) all = Op::combine(all, lifted(values[i]));
+        results[r] = all;
       }
-      static_assert(kLanes == 8);
-      for (int k = 0; k < 4; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + 4]);
-      for (int k = 0; k < 2; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + 2]);
-      Acc all = Op::combine(lanes[0], lanes[1]);
-      for (; i < n; ++i) all = Op::combine(all, Op::lift(values[i]));
-      *result = all;
     }
   };
 
   static constexpr std::int64_t kMostOfWhole = 256;
-  static Acc whole(const T* values, std::int64_t n) {
-    static const auto loop = CompiledLoop<Whole, const T*, std::int64_t, Acc*>::choose();
-    Acc result;
-    loop(values, n, &result);
-    return result;
+  // results[r] of the `n` values from values[r * stride] on.
+  template <class X>
+  static void whole(const X* values, std::int64_t stride, std::int64_t rows, std::int64_t n, Acc* results) {
+    using Loop = CompiledLoop<Whole<X>, const X*, std::int64_t, std::int64_t, std::int64_t, Acc*>;
+    static const auto loop = Loop::choose();
+    loop(values, stride, rows, n, results);
   }
-  static void fold(const T* values, std::int64_t n, Acc* lanes) {
-    static const auto loop = CompiledLoop<Run, const T*, std::int64_t, Acc*>::choose();
+  template <class X>
+  static void fold(const X* values, std::int64_t n, Acc* lanes) {
+    static const auto loop = CompiledLoop<Run<X>, const X*, std::int64_t, Acc*>::choose();
     loop(values, n, lanes);
   }
   static Acc last(Acc* lanes) {
@@ -443,7 +483,19 @@ Access<T> real_access(DType type, bool truth) {
 
 template <class T>
 Access<T> access(DType type, bool truth) {
-  if constexpr (std::is_same_v<T, Complex>) {
+  if constexpr (std::is_integral_v<T> && sizeof(T) == 4) {
+    // Of the type itself alone, in which extremes are exact.
+    if (type != (std::is_signed_v<T> ? DType::i32 : DType::u32) || truth)
+      throw InternalError("reduce: {} as an integer of 32 bits", name(type));
+    const auto load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count,
+                         T* values) {
+      convert<As<T>>(reinterpret_cast<const T*>(base) + offset, stride, count, values);
+    };
+    const auto store = [](std::byte* base, std::int64_t offset, T value) {
+      reinterpret_cast<T*>(base)[offset] = value;
+    };
+    return {load, store, std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max()};
+  } else if constexpr (std::is_same_v<T, Complex>) {
     using X = std::complex<float>;
     const auto load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count,
                          T* values) {
@@ -491,20 +543,22 @@ class Feed {
     alignas(64) std::byte made[CpuExpression::kBlock * 8];
     for (std::int64_t at = 0; at < n; at += CpuExpression::kBlock) {
       const int count = static_cast<int>(std::min<std::int64_t>(CpuExpression::kBlock, n - at));
-      for (std::size_t k = 0; k < problem_.inputs.size(); ++k) {
-        const auto [offset, stride] = place(k, row, step);
-        if (at > 0 && stride == 0) continue;  // what repeats is there from the first block
-        prologue_->load(*registers_, static_cast<int>(k), {memory(k), offset, stride}, at, count);
-      }
-      prologue_->run(*registers_, count);
-      for (std::size_t k = 0; k < problem_.extra_outputs.size(); ++k) {
-        const auto [offset, stride] = place(problem_.extra_outputs_index() + k, row, step);
-        const View& v = problem_.extra_outputs[k];
-        prologue_->store(*registers_, static_cast<int>(k) + 1, 0, v.buffer.data() + v.offset, offset + at * stride,
-                         stride, count);
-      }
+      compute(row, step, at, count);
       access_.load(reduced(made, count), 0, 1, count, values + at);
     }
+  }
+
+  // Where elements at…at+n-1 after element `step` of a row are as in memory of their type; null if nowhere. Of an
+  // expression's results at most a block, of which those before `at` are computed.
+  const std::byte* in_place(std::int64_t row, std::int64_t step, std::int64_t at, std::int64_t n) {
+    if (!prologue_) {
+      const auto [offset, stride] = place(0, row, step);
+      return stride == 1 ? memory(0) + (offset + at) * bits(problem_.inputs[0].dtype) / 8 : nullptr;
+    }
+    const int last = prologue_->output_count() - 1;
+    if (!prologue_->has_result(last)) return nullptr;
+    compute(row, step, at, static_cast<int>(n));
+    return prologue_->result(*registers_, last);
   }
 
   // Loads a block of at most kBlock values: those of `rows` rows from `row` on at `steps` steps from `step` on, step by
@@ -534,6 +588,22 @@ class Feed {
   }
 
  private:
+  // Computes the expression of elements at…at+count-1 after element `step` of a row, of which those before `at` are
+  // computed, and stores the extra outputs.
+  void compute(std::int64_t row, std::int64_t step, std::int64_t at, int count) {
+    for (std::size_t k = 0; k < problem_.inputs.size(); ++k) {
+      const auto [offset, stride] = place(k, row, step);
+      if (at > 0 && stride == 0) continue;  // what repeats is there from the first block
+      prologue_->load(*registers_, static_cast<int>(k), {memory(k), offset, stride}, at, count);
+    }
+    prologue_->run(*registers_, count);
+    for (std::size_t k = 0; k < problem_.extra_outputs.size(); ++k) {
+      const auto [offset, stride] = place(problem_.extra_outputs_index() + k, row, step);
+      const View& v = problem_.extra_outputs[k];
+      prologue_->store(*registers_, static_cast<int>(k) + 1, 0, v.buffer.data() + v.offset, offset + at * stride,
+                       stride, count);
+    }
+  }
   // The elements that the prologue computed last, where they are or in memory for a block.
   const std::byte* reduced(std::byte* made, int count) const {
     const int last = prologue_->output_count() - 1;
@@ -588,27 +658,125 @@ class Feed {
   std::array<std::int64_t, CpuExpression::kBlock> offsets_;  // of one operand
 };
 
+// What is folded where it is in memory, without a copy: values of T, floats that count as double, floats of which NaN
+// counts as 0, or booleans that count as integers.
+enum class InPlace : std::uint8_t { none, values, floats, numbers, truths };
+
 template <class Op, class T>
 struct Reducer {
   using Acc = typename Op::Acc;
-  using Folder = LaneFold<Op, T>;
+  using Folder = LaneFold<typename Op::Folds, T>;
+
+  static constexpr bool kInLanes = !requires(T* values) { Op::of_run(values, 0); };
+  static constexpr bool kSums = std::is_same_v<typename Op::Folds, Sum<T>>;
+  static constexpr bool kFloats = std::is_same_v<T, double> && (kSums || std::is_same_v<typename Op::Folds, SumSquares<T>> ||
+                                                                 std::is_same_v<typename Op::Folds, L1<T>>);
+  static constexpr bool kTruths = std::is_integral_v<T> && sizeof(T) == 8 && kSums;
 
   const ReduceProblem& problem;
   Access<T> from;
   std::optional<CpuExpression> prologue;
+  InPlace in_place = InPlace::none;
+
+  // As what a fold takes the input itself in the place of the expression's results, if every row is adjacent elements:
+  // 0 for NaN, or a boolean as an integer.
+  InPlace in_place_of_input() const {
+    const Rows& rows = problem.rows;
+    if (problem.inputs.size() > 2 || problem.prologue->outputs().size() != 1 || !problem.extra_outputs.empty() ||
+        !has_adjacent_elements() || runs_across(rows, 0) || rows.length < kShort) {
+      return InPlace::none;
+    }
+    const auto& nodes = problem.prologue->nodes();
+    const auto& last = nodes[static_cast<std::size_t>(problem.prologue->outputs()[0])];
+    const auto arg = [&](std::size_t k) -> const Expression::Node& {
+      return nodes[static_cast<std::size_t>(last.args[k])];
+    };
+    const DType type = problem.inputs[0].dtype;
+    if (kFloats && kSums && type == DType::f32 && last.op == ScalarOp::select && arg(0).op == ScalarOp::is_nan &&
+        arg(0).args[0] == last.args[2] && arg(2).op == ScalarOp::input && arg(2).input == 0 && is_zero(arg(1))) {
+      return InPlace::numbers;
+    }
+    if (kTruths && type == DType::boolean && last.op == ScalarOp::cast && last.type != DType::boolean &&
+        arg(0).op == ScalarOp::input && arg(0).input == 0) {
+      return InPlace::truths;
+    }
+    return InPlace::none;
+  }
+  // Whether a node of f32 is the number 0: a constant, or an input that is one number.
+  bool is_zero(const Expression::Node& node) const {
+    if (node.op == ScalarOp::constant) return node.bits == 0;
+    if (node.op != ScalarOp::input) return false;
+    const auto k = static_cast<std::size_t>(node.input);
+    for (const Collapsed* dims : {&problem.rows.outer, &problem.rows.inner}) {
+      if (std::ranges::any_of(dims->strides[k], [](std::int64_t stride) { return stride != 0; })) return false;
+    }
+    return *reinterpret_cast<const std::uint32_t*>(problem.inputs[k].buffer.data() + problem.inputs[k].offset) == 0;
+  }
+  // For elements of that type.
+  static InPlace in_place_of(DType type, bool truth) {
+    if constexpr (kInLanes) {
+      if (truth) return kTruths && type == DType::boolean ? InPlace::truths : InPlace::none;
+      if (type == type_of_values()) return InPlace::values;
+      if (kFloats && type == DType::f32) return InPlace::floats;
+    }
+    return InPlace::none;
+  }
+  static std::optional<DType> type_of_values() {
+    if constexpr (std::is_same_v<T, float>) return DType::f32;
+    if constexpr (std::is_same_v<T, double>) return DType::f64;
+    if constexpr (std::is_same_v<T, std::int64_t>) return DType::i64;
+    if constexpr (std::is_same_v<T, std::uint64_t>) return DType::u64;
+    if constexpr (std::is_same_v<T, std::int32_t>) return DType::i32;
+    if constexpr (std::is_same_v<T, std::uint32_t>) return DType::u32;
+    return std::nullopt;
+  }
+  // Calls f with the elements there as what they are.
+  template <class F>
+  void with_elements(const std::byte* there, F&& f) const {
+    if constexpr (kFloats) {
+      if (in_place == InPlace::floats) return f(reinterpret_cast<const float*>(there));
+    }
+    if constexpr (kFloats && kSums) {
+      if (in_place == InPlace::numbers) return f(reinterpret_cast<const NumberOrZero*>(there));
+    }
+    if constexpr (kTruths) {
+      if (in_place == InPlace::truths) return f(reinterpret_cast<const TruthByte*>(there));
+    }
+    f(reinterpret_cast<const T*>(there));
+  }
+
+  static constexpr std::int64_t kShort = 64;
 
   // Reduces the elements [begin, end) of one row.
   Acc along(Feed<T>& feed, std::int64_t row, std::int64_t begin, std::int64_t end) const {
-    constexpr bool in_lanes = !requires(T* values) { Op::of_run(values, end); };
-    if (in_lanes && begin < end && end <= Folder::kMostOfWhole && problem.rows.inner.shape.rank() <= 1) {
+    if (kInLanes && begin < end && end <= Folder::kMostOfWhole && problem.rows.inner.shape.rank() <= 1) {
+      Acc result;
+      if (in_place != InPlace::none) {
+        if (const std::byte* const there = feed.in_place(row, begin, 0, end - begin)) {
+          with_elements(there, [&](const auto* x) { Folder::whole(x, 0, 1, end - begin, &result); });
+          return result;
+        }
+      }
       T values[Folder::kMostOfWhole];
       feed.load(row, begin, end - begin, values);
-      return Folder::whole(values, end - begin);
+      Folder::whole(values, 0, 1, end - begin, &result);
+      return result;
     }
     Acc lanes[Folder::kCount];
     std::fill(lanes, lanes + Folder::kCount, Op::identity());
     T values[kChunk];
     for_each_run(problem.rows.inner.shape, begin, end, [&](std::int64_t first, std::int64_t count) {
+      if (in_place != InPlace::none) {
+        const std::int64_t most = prologue ? CpuExpression::kBlock : count;
+        std::int64_t at = 0;
+        for (; at < count; at += most) {
+          const std::int64_t n = std::min(most, count - at);
+          const std::byte* const there = feed.in_place(row, first, at, n);
+          if (!there) break;  // at the first block, if at any
+          with_elements(there, [&](const auto* x) { Folder::fold(x, n, lanes); });
+        }
+        if (at >= count) return;
+      }
       for (std::int64_t at = 0; at < count; at += kChunk) {
         const std::int64_t n = std::min(kChunk, count - at);
         feed.load(row, first + at, n, values);
@@ -642,20 +810,40 @@ struct Reducer {
 
   // Reduces `count` rows from `first` on, which are at most a block together.
   void together(Feed<T>& feed, std::int64_t first, std::int64_t count, Acc* accs) const {
+    if (whole_rows_in_place(feed, first, count, accs)) return;
     T values[CpuExpression::kBlock];
     const std::int64_t length = problem.rows.length;
     feed.load_block_of(first, count, 0, length, true, values);
     for (std::int64_t r = 0; r < count; ++r) accs[r] = fold(values + r * length, length);
   }
+  // Reduces `count` rows from `first` on if all of them are adjacent elements in memory.
+  bool whole_rows_in_place(Feed<T>& feed, std::int64_t first, std::int64_t count, Acc* accs) const {
+    const Collapsed& outer = problem.rows.outer;
+    if (in_place == InPlace::none || prologue || !has_adjacent_elements()) return false;
+    const std::int64_t stride = outer.shape.empty() ? 0 : outer.strides[0].back(), length = problem.rows.length;
+    for_each_run(outer.shape, first, first + count, [&](std::int64_t row, std::int64_t rows) {
+      with_elements(feed.in_place(row, 0, 0, length), [&](const auto* x) {
+        Acc* const results = accs + (row - first);
+        if (length >= kShort) return Folder::whole(x, stride, rows, length, results);
+        for (std::int64_t r = 0; r < rows; ++r) results[r] = fold(x + r * stride, length);
+      });
+    });
+    return true;
+  }
+  bool has_adjacent_elements() const {
+    const Collapsed& inner = problem.rows.inner;
+    return inner.shape.rank() == 1 && inner.strides[0].back() == 1;
+  }
   // A short row's values.
-  static Acc fold(const T* values, std::int64_t n) {
+  template <class X>
+  static Acc fold(const X* values, std::int64_t n) {
     Acc lanes[kLanes];
     std::fill(lanes, lanes + kLanes, Op::identity());
     std::int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
-      for (int k = 0; k < kLanes; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i + k]));
+      for (int k = 0; k < kLanes; ++k) lanes[k] = Op::combine(lanes[k], Folder::lifted(values[i + k]));
     }
-    for (; i < n; ++i) lanes[0] = Op::combine(lanes[0], Op::lift(values[i]));
+    for (; i < n; ++i) lanes[0] = Op::combine(lanes[0], Folder::lifted(values[i]));
     // Empty lanes change nothing but a product of complex numbers with infinite parts.
     if (n < kLanes && !std::is_same_v<T, Complex>) return lanes[0];
     for (int k = 1; k < kLanes; ++k) lanes[0] = Op::combine(lanes[0], lanes[k]);
@@ -665,12 +853,14 @@ struct Reducer {
   // Calls put(first row, rows, results) for some rows at a time, of at most a block, on any core.
   template <class F>
   void run(cpu::Executor& executor, F&& put) const {
-    constexpr std::int64_t kShort = 64;
     const Rows& rows = problem.rows;
     const bool is_across = runs_across(rows, 0), short_rows = !is_across && rows.length > 0 && rows.length < kShort;
+    const bool whole_rows = !is_across && !short_rows && rows.length > 0 && rows.length <= Folder::kMostOfWhole &&
+                            in_place != InPlace::none && !prologue && has_adjacent_elements();
     const std::int64_t block =  // rows of a task
         is_across    ? 256
         : short_rows ? CpuExpression::kBlock / rows.length
+        : whole_rows ? 32
                      : 1;
     const std::int64_t blocks = ceil_div(rows.count, block);
     const std::int64_t piece = std::max<std::int64_t>(kPiece / block, 1);
@@ -688,6 +878,8 @@ struct Reducer {
         across(feed, first, count, begin, end, target);
       else if (short_rows)
         together(feed, first, count, target);
+      else if (whole_rows)
+        whole_rows_in_place(feed, first, count, target);
       else
         *target = along(feed, first, begin, end);
     };
@@ -769,7 +961,11 @@ void run(cpu::Executor& all_cores, const ReduceProblem& problem, bool truth = fa
   cpu::Executor one_core(1);
   cpu::Executor& executor = packed ? one_core : all_cores;
   Reducer<Op<T>, T> reducer{problem, access<T>(problem.dtype, truth), {}};
-  if (problem.prologue) {
+  reducer.in_place = reducer.in_place_of(problem.dtype, truth);
+  const InPlace of_input = problem.prologue ? reducer.in_place_of_input() : InPlace::none;
+  if (of_input != InPlace::none) {
+    reducer.in_place = of_input;
+  } else if (problem.prologue) {
     // The last output is what is reduced: narrow floats as they were computed, without rounding.
     Expression prologue = *problem.prologue;
     const bool narrow = is_floating(problem.dtype) && bits(problem.dtype) < 32;
@@ -779,7 +975,10 @@ void run(cpu::Executor& all_cores, const ReduceProblem& problem, bool truth = fa
     else if (!problem.extra_outputs.empty())
       prologue.output(x);
     reducer.prologue.emplace(prologue);
-    if (narrow) reducer.from = access<T>(DType::f32, truth);
+    if (narrow) {
+      reducer.from = access<T>(DType::f32, truth);
+      reducer.in_place = reducer.in_place_of(DType::f32, truth);
+    }
   }
   if constexpr (!std::is_same_v<T, Complex>) {
     if (problem.epilogue) {
@@ -812,6 +1011,8 @@ template <template <class> class Op>
 void run_extreme(cpu::Executor& executor, const ReduceProblem& problem) {
   // An extreme of f32 is exact in it.
   if (is_floating(problem.dtype) && problem.dtype != DType::f64) return run<Op, float>(executor, problem);
+  if (problem.dtype == DType::i32) return run<Op, std::int32_t>(executor, problem);
+  if (problem.dtype == DType::u32) return run<Op, std::uint32_t>(executor, problem);
   run_numbers<Op>(executor, problem);
 }
 // Of truth values, which booleans' bytes hold.
