@@ -260,8 +260,11 @@ TEST_P(DerivativeCasesTest, DevicesAgree) {
     return values;
   };
   const auto expected = results(Device::cpu(), DType::f32);
+  unsigned number = 0;
   for (const std::string& name : all_devices()) {
     if (name == "cpu") continue;
+    // The first GPU has all cases; the others, which are mostly the same one in other forms, share them.
+    if (!whole() && number++ > 0 && GetParam() % 3 != number % 3) continue;
     const auto got = results(device_named(name), DType::f32);
     ASSERT_EQ(got.size(), expected.size());
     for (std::size_t k = 0; k < got.size(); ++k) {
