@@ -29,7 +29,7 @@ TEST(FunctionRows, CalledByNameTheyAreTheFunctions) {
     const Schema& schema = row.schema;
     EXPECT_TRUE(cases.seen().contains(schema.name)) << schema.name << " has no case in tests/functions";
     for (const AttributeSchema& a : schema.attributes) {
-      EXPECT_TRUE(cases.given().contains(schema.name + "." + a.name))
+      EXPECT_TRUE(cases.given().contains(std::format("{}.{}", schema.name, a.name)))
           << schema.name << ": no case in tests/functions gives the attribute " << a.name;
     }
   }
@@ -76,7 +76,7 @@ Tensor NamedCases::positive_definite(const Shape& shape, DType dtype) {
 void NamedCases::compare(std::string_view name, const std::vector<TensorLike>& operands,
                          const AttributeMap& attributes, const std::vector<Tensor>& expected) {
   seen_.emplace(name);
-  for (const auto& [attribute, value] : attributes) given_.insert(std::string(name) + "." + attribute);
+  for (const auto& [attribute, value] : attributes) given_.insert(std::format("{}.{}", name, attribute));
   SCOPED_TRACE(name);
   std::vector<Tensor> results;
   try {
