@@ -130,7 +130,7 @@ std::vector<std::string> listed_values(const kernels::TemplateOption& option) {
 
 struct Compiled {
   std::map<std::string, std::set<std::string>, std::less<>> values;  // of each template that was called, as "option=value"
-  std::unordered_set<std::string> keys, calls, functions;
+  std::unordered_set<std::string> keys, calls, functions, reasons;
   std::unordered_set<std::uint64_t> texts;
   std::uint64_t problems = 0, dispatches = 0, failures = 0;
 };
@@ -304,7 +304,8 @@ class Forms : public testing::Test {
   }
 
   void fail(const std::string& why) {
-    if (++compiled().failures <= 20) ADD_FAILURE() << what_ << ":\n" << why;
+    ++compiled().failures;
+    if (compiled().reasons.insert(why).second && compiled().reasons.size() <= 20) ADD_FAILURE() << what_ << ":\n" << why;
   }
 
   std::string what_;

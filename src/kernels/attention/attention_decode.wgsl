@@ -16,7 +16,7 @@
     v_unit: 4, 8
     v_per: number
     v_type: f32, f16, bf16
-    lanes_per_key: 4, 8, 16
+    lanes_per_key: 2, 4, 8, 16
     chunk: number
 #}
 {% set key_groups = threads // lanes_per_key %}

@@ -16,7 +16,7 @@
     staged: flag
     splits: 1, 2, 4, 8
     threads_per_row: 1, 2, 4, 8
-    chunk: 4, 8
+    chunk: number
     tile: number
     v_rows: number
 #}

@@ -3,7 +3,7 @@
 
   options:
     mask_kind: f64, complex, float, pair, integer
-    bits: 8, 16, 32, 64
+    bits: 2, 4, 8, 16, 32, 64
     form: compress, expand, indices, count
     rounds: number
     carried: flag

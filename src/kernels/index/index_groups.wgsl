@@ -8,7 +8,7 @@
     each: flag
     windowed: flag
     starts: flag
-    unroll: 1, 2, 4
+    unroll: 1…4
 #}
 {% macro group_of(u) -%}
   let live{{ u }} = first + {{ u * workgroup }}u < p.groups;

@@ -9,7 +9,7 @@
     op: assign, add, mul, min, max
     floats: flag
     formula: text
-    per_word: 1, 2, 4
+    per_word: 0, 1, 2, 4, 8, 16
     mask: number
 #}
 {% if words %}

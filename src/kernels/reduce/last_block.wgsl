@@ -5,7 +5,7 @@
 
   options:
     joins: flag
-    split_words: 1, 2, 4
+    split_words: 1…4
     at_once: 1…4
     partial_out: flag
     partial_in: flag
