@@ -42,5 +42,6 @@
 #include "weft/kernels/rnn.h"
 #include "weft/kernels/row_gradient.h"
 #include "weft/kernels/scan.h"
+#include "weft/kernels/search.h"
 #include "weft/kernels/softmax.h"
 #include "weft/kernels/sort.h"
