@@ -3,7 +3,6 @@
 #include <format>
 
 #include "../bench.h"
-#include "weft/kernels/search.h"
 
 namespace weft::bench {
 namespace {

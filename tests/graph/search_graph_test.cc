@@ -38,9 +38,11 @@ TEST_P(SearchOnDevice, BatchesOfValuesAndOfLists) {
   EXPECT_THAT(vmap(search, of_values)(lists[0], values).read<std::int32_t>(), ElementsAre(0, 2, 4, 1, 2, 4));
   EXPECT_THAT(vmap(search, of_lists)(lists, values[0]).read<std::int32_t>(), ElementsAre(0, 2, 4, 0, 2, 3));
   // Positions have no derivative.
-  EXPECT_THAT(grad([&](const Tensor& v) { return sum(v * cast(search(lists[0], v), DType::f32)); })(values[0]).read<float>(),
-              ElementsAre(0, 2, 4));
-  EXPECT_THAT(call("searchsorted", {lists[1], cast(values[0], DType::i32)}).at(0).read<std::int32_t>(), ElementsAre(0, 2, 3));
+  EXPECT_THAT(
+      grad([&](const Tensor& v) { return sum(v * cast(search(lists[0], v), DType::f32)); })(values[0]).read<float>(),
+      ElementsAre(0, 2, 4));
+  EXPECT_THAT(call("searchsorted", {lists[1], cast(values[0], DType::i32)}).at(0).read<std::int32_t>(),
+              ElementsAre(0, 2, 3));
 }
 
 }  // namespace

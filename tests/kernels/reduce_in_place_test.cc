@@ -60,8 +60,8 @@ TEST(ReduceInPlace, SameBitsAsOfElementsApart) {
             const bool floats_alone = kind == ReduceKind::mean || kind == ReduceKind::l2 ||
                                       kind == ReduceKind::log_sum || kind == ReduceKind::log_sum_exp || is_moment(kind);
             if (floats_alone && !is_floating(type)) continue;
-            const kernels::Fusion fusion = {
-                .prologue = before == Before::nothing ? kernels::Prologue() : kernels::Prologue(&expression, {})};
+            const kernels::Fusion fusion = {.prologue = before == Before::nothing ? kernels::Prologue()
+                                                                                  : kernels::Prologue(&expression, {})};
             const View a = random_view(rng, {5}, type_of_result(kind, type)), b = random_view(rng, {5}, a.dtype);
             const int axes[] = {1};
             kernels::reduce(cpu, kind, dense, a, axes, 0, fusion);

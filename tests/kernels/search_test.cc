@@ -73,7 +73,8 @@ TEST(Search, CountsWhatComesBefore) {
         const View y = random_view(rng, {3, 211}, pick(rng, kResults), Kind::sliced);
         kernels::searchsorted(cpu, list, values, y, {side});
         const auto comes_before = [&](double a, double b) {
-          const bool less = a < b || (std::isnan(b) && !std::isnan(a)), equal = a == b || (std::isnan(a) && std::isnan(b));
+          const bool less = a < b || (std::isnan(b) && !std::isnan(a)),
+                     equal = a == b || (std::isnan(a) && std::isnan(b));
           return less || (side == SearchSide::right && equal);
         };
         for (std::int64_t i = 0; i < values.count(); ++i) {
@@ -84,7 +85,8 @@ TEST(Search, CountsWhatComesBefore) {
               return element_bits(v, k) ^ (type == DType::i64 ? std::uint64_t{1} << 63 : 0);
             };
             for (std::int64_t k = 0; k < n; ++k) {
-              expected += key(list, k) < key(values, i) || (side == SearchSide::right && key(list, k) == key(values, i));
+              expected +=
+                  key(list, k) < key(values, i) || (side == SearchSide::right && key(list, k) == key(values, i));
             }
           } else {
             for (std::int64_t k = 0; k < n; ++k) expected += comes_before(value(list, k), value(values, i));
@@ -109,7 +111,8 @@ TEST(Search, ValuesOfNumPy) {
     kernels::searchsorted(cpu, list, values, y, {SearchSide::right});
     EXPECT_THAT(test::values(y), testing::ElementsAre(1, 1, 2, 4, 4, 4, 6, 6, 7, 9));
   }
-  const View none = host_view(DType::f32, {0}, std::vector<double>()), y = host_view(DType::i64, {2}, std::vector{5., 6.});
+  const View none = host_view(DType::f32, {0}, std::vector<double>()),
+             y = host_view(DType::i64, {2}, std::vector{5., 6.});
   kernels::searchsorted(cpu, none, host_view(DType::f32, {2}, std::vector{1., kNaN}), y);
   EXPECT_THAT(test::values(y), testing::ElementsAre(0, 0));
 }

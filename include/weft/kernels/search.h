@@ -15,14 +15,15 @@ struct SearchOptions {
   SearchSide side = SearchSide::left;
 
   void fields(AttributeVisitor& v) {
-    v("side", side, SearchSide::left, kSearchSides, "the position before elements that equal the value, or behind them");
+    v("side", side, SearchSide::left, kSearchSides,
+      "the position before elements that equal the value, or behind them");
   }
 };
 
 // y[i…] = how many elements of sorted [n] come before values[i…], of the side `right` also those that equal it. The
 // list is in the order of sort(): ascending, NaN after all others and equal to NaN, -0 equal to 0. Of one that is not,
-// results are any numbers from 0 to n. Both are of one real type (f64 too); y, of the values' shape, is i32, u32, i64 or
-// u64, which must hold n. On a GPU a list that exceeds a binding is searched in pieces.
+// results are any numbers from 0 to n. Both are of one real type (f64 too); y, of the values' shape, is i32, u32, i64
+// or u64, which must hold n. On a GPU a list that exceeds a binding is searched in pieces.
 void searchsorted(Stream& stream, const View& sorted, const View& values, const View& y,
                   const SearchOptions& options = {});
 

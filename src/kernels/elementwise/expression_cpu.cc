@@ -153,7 +153,8 @@ CpuExpression::CpuExpression(const Expression& e) {
     const DType type = nodes[e.outputs()[k]].type;
     outputs_.push_back({o, type, -1, block_memory(type, o != e.outputs()[k])});
     passes_input_ |= nodes[o].op == ScalarOp::input;
-    if (!steps_.empty() && steps_.back().out == o && has_result(static_cast<int>(k))) last_output_ = static_cast<int>(k);
+    if (!steps_.empty() && steps_.back().out == o && has_result(static_cast<int>(k)))
+      last_output_ = static_cast<int>(k);
   }
 }
 

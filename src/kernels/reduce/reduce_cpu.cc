@@ -669,8 +669,9 @@ struct Reducer {
 
   static constexpr bool kInLanes = !requires(T* values) { Op::of_run(values, 0); };
   static constexpr bool kSums = std::is_same_v<typename Op::Folds, Sum<T>>;
-  static constexpr bool kFloats = std::is_same_v<T, double> && (kSums || std::is_same_v<typename Op::Folds, SumSquares<T>> ||
-                                                                 std::is_same_v<typename Op::Folds, L1<T>>);
+  static constexpr bool kFloats =
+      std::is_same_v<T, double> &&
+      (kSums || std::is_same_v<typename Op::Folds, SumSquares<T>> || std::is_same_v<typename Op::Folds, L1<T>>);
   static constexpr bool kTruths = std::is_integral_v<T> && sizeof(T) == 8 && kSums;
 
   const ReduceProblem& problem;

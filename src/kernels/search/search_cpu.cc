@@ -156,8 +156,7 @@ void run(cpu::Executor& executor, DType own, const View& sorted, const View& val
 
 }  // namespace
 
-void searchsorted_cpu(cpu::Executor& executor, const View& sorted, const View& values, const View& y,
-                      SearchSide side) {
+void searchsorted_cpu(cpu::Executor& executor, const View& sorted, const View& values, const View& y, SearchSide side) {
   if (sorted.dtype == DType::f64) return run<double>(executor, DType::f64, sorted, values, y, side);
   if (is_floating(sorted.dtype)) return run<float>(executor, DType::f32, sorted, values, y, side);
   if (is_signed(sorted.dtype)) return run<std::int64_t>(executor, DType::i64, sorted, values, y, side);
