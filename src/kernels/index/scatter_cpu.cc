@@ -1,5 +1,7 @@
 // Scatters on the CPU. All updates of one element are combined in order, by one thread: threads divide the elements,
 // not the updates.
+#include <vector>
+
 #include "core/compiler.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
@@ -51,6 +53,10 @@ struct Combine {
   // The updates of a line whose indices are in [low, high). An element that the next one has, too, stays in a register.
   template <class I>
   void run(const IndexLine& line, const I* indices, std::int64_t low, std::int64_t high) const {
+    constexpr std::int64_t kFew = 4096;
+    if constexpr (std::is_integral_v<T> && kind == ScatterKind::add) {
+      if (line.size <= kFew && line.count >= 8 * line.size && high - low == line.size) return add_in_tables(line, indices);
+    }
     const auto next = static_cast<std::uint64_t>(high - low);
     for (std::int64_t i = 0; i < line.count;) {
       const I index = indices[i];
@@ -63,6 +69,32 @@ struct Combine {
       do value = combined(kind, value, updates[i++ * line.part_stride]);
       while (i < line.count && indices[i] == index);
       y[at * line.stride] = value;
+    }
+  }
+
+ private:
+  // Sums of many integers in few elements: one update of four goes to each of four tables, since an addition waits for
+  // the one before it to the same element. Integers wrap, so their order does not count.
+  template <class I>
+  void add_in_tables(const IndexLine& line, const I* indices) const {
+    constexpr std::size_t kTables = 4;
+    const auto size = static_cast<std::size_t>(line.size);
+    std::vector<T> tables(kTables * size);
+    const auto add = [&](std::size_t table, std::int64_t i) {
+      const I index = indices[i];
+      const auto at = static_cast<std::uint64_t>(index < 0 ? index + line.size : index);
+      if (at >= size) return;
+      T& sum = tables[table * size + at];
+      sum = combined(kind, sum, updates[i * line.part_stride]);
+    };
+    std::int64_t i = 0;
+    for (; i + 4 <= line.count; i += 4) {
+      for (std::size_t k = 0; k < kTables; ++k) add(k, i + static_cast<std::int64_t>(k));
+    }
+    for (; i < line.count; ++i) add(0, i);
+    for (std::size_t at = 0; at < size; ++at) {
+      T& sum = y[static_cast<std::int64_t>(at) * line.stride];
+      for (std::size_t k = 0; k < kTables; ++k) sum = combined(kind, sum, tables[k * size + at]);
     }
   }
 };
