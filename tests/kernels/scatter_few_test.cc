@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "cpu/executor.h"
 #include "support/kernel_test.h"
 #include "weft/kernels/index.h"
 
@@ -36,7 +37,7 @@ void expect_sums(DType type, DType index_type, std::int64_t size, std::int64_t c
     sum = static_cast<T>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(added[i * update_stride]));
   }
   cpu::Executor executor;
-  kernels::scatter(executor, ScatterKind::add, indices, updates, y, 0);
+  kernels::scatter(executor, kernels::ScatterKind::add, indices, updates, y, 0);
   EXPECT_EQ(std::vector<T>(sums, sums + size), expected);
 }
 
