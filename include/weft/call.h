@@ -28,7 +28,5 @@ std::vector<Tensor> call(std::string_view name, std::span<const TensorLike> oper
 std::vector<Tensor> call(std::string_view name, std::span<const Tensor> operands, const AttributeMap& attributes = {});
 std::vector<Tensor> call(std::string_view name, std::initializer_list<TensorLike> operands,
                          const AttributeMap& attributes = {});
-std::vector<Tensor> call(std::string_view name, std::initializer_list<Tensor> operands,
-                         const AttributeMap& attributes = {});
 
 }  // namespace weft

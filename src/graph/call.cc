@@ -106,9 +106,4 @@ std::vector<Tensor> call(std::string_view name, std::initializer_list<TensorLike
   return call(name, std::span(operands.begin(), operands.size()), attributes);
 }
 
-std::vector<Tensor> call(std::string_view name, std::initializer_list<Tensor> operands,
-                         const AttributeMap& attributes) {
-  return call(name, std::span(operands.begin(), operands.size()), attributes);
-}
-
 }  // namespace weft
