@@ -179,8 +179,9 @@ Tensor cauchy_of(const Tensor& v) {
 Tensor location_scale(const TensorLike& location, const TensorLike& scale, const Tensor& key, const DrawAttributes& a,
                       Tensor (*f)(const Tensor&)) {
   check_result(a.dtype);
-  check_number("scale", scale, 0, kInf);
-  const Tensor at = in_f32("location", location), times = in_f32("scale", scale);
+  const TensorLike& multiple = parameter_or(scale, 1);
+  check_number("scale", multiple, 0, kInf);
+  const Tensor at = in_f32("location", parameter_or(location, 0)), times = in_f32("scale", multiple);
   const Shape whole = shape_of(a.shape, {at.shape(), times.shape()});
   return drawn(at + times * f(random_signed_uniform(key_or_next(key), whole)), whole, a.dtype);
 }

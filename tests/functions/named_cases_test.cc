@@ -38,7 +38,7 @@ TEST(FunctionRows, CalledByNameTheyAreTheFunctions) {
 TEST(FunctionRows, CallsThatDoNotFitSaySo) {
   const Tensor x = ones({2, 3});
   EXPECT_EQ(refused_by([&] { call("nansumm", {x}); }),
-            "there is no operation 'nansumm'; did you mean 'nansum'?");
+            "there is no operation 'nansumm'; the nearest name is 'nansum'");
   EXPECT_EQ(refused_by([&] { call("nansum", {x}, {{"axis", Number(0)}}); }),
             "nansum: it has no attribute 'axis'; it takes axes: integers, keep_dims: boolean = false");
   EXPECT_EQ(refused_by([&] { call("nansum", {x}, {{"axes", "all"}}); }),

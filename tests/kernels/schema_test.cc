@@ -33,6 +33,7 @@ std::vector<Shape> shapes_of(const Schema& kernel, std::string_view name) {
   if (name == "y") return {{1, 1}, {1}, {1, 2}, {1, 1, 1}, {1, 1, 1, 1}};
   if (name == "x" || name == "indices") return {{1, 1}, {1}};
   if (name == "key") return {{2}};
+  if (name == "sorted") return {{1}};
   if (name == "segments") return {{1, 2}};
   if (name == "info") return {Shape()};
   if (name == "q" || name == "k" || name == "v") return {{1, 1, 1, 1}, {1, 1}};
