@@ -155,7 +155,8 @@ TEST(Call, MakesWhatFunctionsMade) {
   add(identity(x));
   add(argmin(x, {0, 2}));
   add(argmax(x, {1}, true));
-  for (const auto kind : {kernels::ScanKind::prod, kernels::ScanKind::min}) add(scan(kind, x, 1, {.reverse = true}));
+  using kernels::ScanKind;
+  for (const auto kind : {ScanKind::sum, ScanKind::prod, ScanKind::min}) add(scan(kind, x, 1, {.reverse = true}));
   add(sort(x, 1, true));
   add(argsort(x, 0));
   add(top_k(x, 2, 1, false).values);
