@@ -59,9 +59,8 @@ std::vector<Tensor> SearchOp::vmap_in_order(const BatchInOrder& batch) const {
 
 Tensor searchsorted(const Operand& sorted, const Operand& values, Side side) {
   return in_function("searchsorted", [&] {
-    if (!sorted.defined() || !values.defined()) {
-      throw InvalidArgument("searchsorted: the operand is an undefined Tensor");
-    }
+    require_real(sorted, "searchsorted", "sorted is");
+    require_real(values, "searchsorted", "values are");
     if (sorted.rank() != 1) throw ShapeError("searchsorted: {} is not of rank 1", to_string(sorted.type()));
     const DType type = result_type_for("searchsorted", std::array<Tensor, 2>{sorted, values});
     const SearchSide to = side == Side::left ? SearchSide::left : SearchSide::right;
