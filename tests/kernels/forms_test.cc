@@ -324,7 +324,7 @@ TEST_F(Forms, Compile) {
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     if (k % parts + 1 != part) continue;
     for (const DeviceKind& kind : device_kinds()) {
-      // (Their tensors may be large: small bindings would have millions of dispatches.)
+      // Large tensors would be cut into millions of pieces.
       if (kind.name == "narrow" && forms_cases().contains(kernels[k])) continue;
       for (std::uint64_t form = seed; form < seed + count; ++form) plan(kernels[k], kind, form);
     }
