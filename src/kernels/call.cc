@@ -227,7 +227,7 @@ Call& Call::strides(std::string_view operand, const Strides& strides) {
 }
 
 std::string Call::wgsl() const {
-  check_options(kernel_, includes_, variables_);
+  if (options_are_checked()) check_options(kernel_, includes_, variables_);
   nlohmann::ordered_json context;
   for (const auto& [name, value] : variables_) std::visit([&](const auto& v) { context[name] = v; }, value);
   context["subgroups"] = capabilities_.subgroups;

@@ -1,6 +1,7 @@
 #include "kernels/options.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <map>
 #include <memory>
@@ -157,6 +158,17 @@ std::vector<TemplateOption> parse_options(std::string_view name, std::string_vie
   }
   return options;
 }
+
+namespace {
+#ifdef NDEBUG
+std::atomic<bool> checked = false;
+#else
+std::atomic<bool> checked = true;
+#endif
+}  // namespace
+
+bool options_are_checked() { return checked.load(std::memory_order_relaxed); }
+void set_options_checked(bool on) { checked.store(on, std::memory_order_relaxed); }
 
 void check_options(std::string_view kernel, std::span<const std::string> includes, const OptionValues& values) {
   const std::shared_ptr<const AllDeclared> declared = declared_by(kernel, includes);

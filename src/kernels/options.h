@@ -10,8 +10,8 @@
 //     epilogue: text            any text
 //     modes: list of one, four  words of these, any number of them; list of number, list of text
 //
-// A call has the options of its kernel and of what it includes, all of them, and no others: Call checks this when it
-// renders a text. So a template does not list again what all that include it, or what it includes, list.
+// A call has the options of its kernel and of what it includes, all of them, and no others. Call checks this when it
+// renders a text, in debug builds and in the tests: a list that is too short must not fail a user's call. So a template does not list again what all that include it, or what it includes, list.
 // tests/kernels/forms_test.cc compiles every template, with every value that is listed.
 #pragma once
 
@@ -47,6 +47,10 @@ std::vector<TemplateOption> parse_options(std::string_view name, std::string_vie
 // Throws InternalError, which names the template and the option, if a value is not declared by the kernel or by what it
 // includes, or if an option has none.
 void check_options(std::string_view kernel, std::span<const std::string> includes, const OptionValues& values);
+
+// Whether calls check their options.
+bool options_are_checked();
+void set_options_checked(bool checked);
 
 // What the text of a call depends on.
 struct CallForm {

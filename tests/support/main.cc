@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "kernels/options.h"
 #include "support/differential.h"
 #include "support/problem_counts.h"
 #include "support/quick.h"
@@ -20,6 +21,7 @@ extern "C" const char* __asan_default_options() { return "detect_leaks=0:allocat
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  weft::kernels::set_options_checked(true);
   weft::test::register_differential_tests();
   const int result = RUN_ALL_TESTS();
   weft::test::print_problem_counts();

@@ -9,7 +9,7 @@
 
   options:
     rule: affine, micro, integers, floats, largest, bounds, magnitude, power
-    bits: 1, 2, 3, 4, 5, 6, 8
+    bits: 1…8
     shifts: flag
     least: number
     most: number

@@ -20,7 +20,7 @@
     operand: a, b, x
     packing: along_rows, awq, down_columns, blocks
     code: unsigned_integer, signed_integer, e2m1, e4m3, e5m2
-    bits: 0…6, 8
+    bits: 0…8
     mask: number
     half: number
     shifted: flag

@@ -1,6 +1,12 @@
 {# y = how many elements of a sorted list come before each value, by ordered keys (common/ordered_key.wgsl); `right`:
    also those that equal it. A thread halves what is left of the list until one element is, with the same comparisons
-   as the CPU's. `adds`: to what y holds. #}
+   as the CPU's. `adds`: to what y holds.
+   options:
+     threads: number
+     right: flag
+     adds: flag
+     long_result: flag
+#}
 fn comes_before(i: u32, value: ordered_key_t) -> bool {
   let key = ordered_key(load_sorted(i * p.step));
 {% if key_bits == 64 %}
