@@ -56,8 +56,13 @@ gpu::Device& narrow_device() {
 constexpr std::pair<std::string_view, std::string_view> kOpenNan[] = {
     {"attention_gradient", "of hidden keys it may reach the result, as its header says"},
     {"attention_with_log_sums", "the same"},
+    {"cholesky", "a matrix with it has no factor, and what follows it in the factor is not defined"},
+    {"eigh", "a matrix with it has no eigenvalues, and rotations spread it in their order"},
     {"fft", "a product of complex numbers spreads it to both parts, a sum does not"},
     {"lu", "pivots are chosen by comparisons with it"},
+    {"qr", "a reflection spreads it to the columns behind, in blocks"},
+    {"svd", "as eigh"},
+    {"svdvals", "as eigh"},
     {"triangular_solve", "forms differ in whether they multiply it with a zero of the solution"},
 };
 
