@@ -137,12 +137,12 @@ struct Own {
 const std::vector<Own>& own_functions() {
   static const auto& all = *new std::vector<Own>{
       {"at",
-       {{"x", "one"}, {"tensors", "repeated"}},
+       json::array({json::array({"x", "one"}), json::array({"tensors", "repeated"})}),
        [](std::span<const TensorLike> operands, const json& given) {
          return tensor("at", operands)[indices(given, operands)];
        }},
       {"with_at",
-       {{"x", "one"}, {"value", "one"}, {"tensors", "repeated"}},
+       json::array({json::array({"x", "one"}), json::array({"value", "one"}), json::array({"tensors", "repeated"})}),
        [](std::span<const TensorLike> operands, const json& given) {
          Tensor result = tensor("with_at", operands);
          if (operands.size() < 2) throw InvalidArgument("with_at: operand value is missing");
@@ -177,7 +177,7 @@ json described(const Schema& schema) {
   constexpr std::string_view kArity[] = {"one", "optional", "repeated"};
   json inputs = json::array(), attributes = json::array();
   for (const OperandSchema& o : schema.inputs) {
-    inputs.push_back({o.name, kArity[static_cast<std::size_t>(o.arity)]});
+    inputs.push_back(json::array({o.name, kArity[static_cast<std::size_t>(o.arity)]}));
   }
   // Those that must be given come first. Attributes with the name of an operand only say which operands there are,
   // and call() sets them.
@@ -202,7 +202,7 @@ json described_functions() {
     all.push_back({{"name", f.name},
                    {"inputs", f.inputs},
                    {"outputs", 1},
-                   {"attributes", json::array({{{"name", "indices"}, {"kind", "indices"}}})}});
+                   {"attributes", json::array({json::object({{"name", "indices"}, {"kind", "indices"}})})}});
   }
   for (const Schema* schema : callable_schemas()) all.push_back(described(*schema));
   return all;

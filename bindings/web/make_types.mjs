@@ -34,10 +34,13 @@ const attributeType = ({name, kind, choices}) => {
 
 // The forms of an operation: with its attributes in their order, and with an object of them.
 function forms({inputs, outputs, attributes}, asMethod) {
-  const operands = inputs.slice(asMethod ? 1 : 0).map(([name, arity]) => {
+  const taken = inputs.slice(asMethod ? 1 : 0), last = taken.findLastIndex(([, arity]) => arity !== 'optional');
+  const operands = taken.map(([name, arity], i) => {
     const named = safe(camel(name));
-    return arity === 'repeated' ? `${named}: readonly Tensor[]` : arity === 'optional' ? `${named}?: Tensor | null`
-                                                                                       : `${named}: Operand`;
+    if (arity === 'repeated') return `${named}: readonly Tensor[]`;
+    if (arity === 'one') return `${named}: Operand`;
+    // TypeScript wants what may be left out behind what may not.
+    return i < last ? `${named}: Operand | null` : `${named}?: Operand | null`;
   });
   const result = outputs === 1 ? 'Tensor' : 'Tensor[]';
   const listed = attributes.map((a) => `${safe(camel(a.name))}?: ${attributeType(a)}`);

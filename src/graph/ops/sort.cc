@@ -1,7 +1,8 @@
 #include "graph/ops/sort.h"
 
-#include "core/error_context.h"
 #include "core/format.h"
+#include "graph/function_attributes.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -17,11 +18,6 @@ namespace {
 
 constexpr std::string_view kNames[] = {"sort", "argsort", "top_k"};
 
-Tensor sorted(SortFunction function, const Operand& x, int axis, bool descending, std::int64_t k = 0) {
-  const std::string_view name = kNames[static_cast<int>(function)];
-  if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", name);
-  return apply(make_op<SortOp>(SortAttributes{function, normalize_axis(axis, x.rank(), name), k, descending}), {x});
-}
 
 }  // namespace
 
@@ -96,21 +92,67 @@ std::vector<Tensor> SortOp::vmap_in_order(const BatchInOrder& batch) const {
   return results_of(apply(make_op<SortOp>(along), {along_axis_in_order(batch, 0, a.axis)}));
 }
 
-Tensor sort(const Operand& x, int axis, bool descending) { return sorted(SortFunction::sort, x, axis, descending); }
+namespace {
 
-Tensor argsort(const Operand& x, int axis, bool descending) try {
-  return sorted(SortFunction::argsort, x, axis, descending);
-} catch (const Error& e) {
-  throw_in_function(e, "argsort");
+Tensor sorted(SortFunction function, const Tensor& x, int axis, bool descending, std::int64_t k = 0) {
+  const std::string_view name = kNames[static_cast<int>(function)];
+  return apply(make_op<SortOp>(SortAttributes{function, normalize_axis(axis, x.rank(), name), k, descending}), {x});
 }
 
-TopK top_k(const Operand& x, std::int64_t k, int axis, bool largest) try {
-  if (k < 0) throw InvalidArgument("top_k: k is {}, expected 0 or more", k);
-  const Tensor values = sorted(SortFunction::top_k, x, axis, largest, k);
-  return {values, values.node()->value(1)};
-} catch (const Error& e) {
-  throw_in_function(e, "top_k");
-}
+struct OrderAttributes {
+  int axis = -1;
+  bool descending = false;
+  void fields(AttributeVisitor& v) {
+    v("axis", axis, -1, "the axis along which elements are compared");
+    v("descending", descending, false, "the greatest element first");
+  }
+};
+struct TopKAttributes {
+  std::int64_t k = 0;
+  int axis = -1;
+  bool largest = true;
+  void fields(AttributeVisitor& v) {
+    v("k", k, "how many elements are wanted");
+    v("axis", axis, -1, "the axis along which elements are compared");
+    v("largest", largest, true, "the greatest elements, descending; else the least, ascending");
+  }
+};
+
+// (The kernel of all three has two results, of which each is optional.)
+constexpr Function kSort = {
+    {.name = "sort",
+     .operands = {{"x"}},
+     .results = {{"y", "x's shape", "x's type"}},
+     .formula = "y[i] ≤ y[i + 1]",
+     .summary = "x in order along an axis, stable in both directions, NaN last"},
+    [](const Tensor& x, const OrderAttributes& a) { return sorted(SortFunction::sort, x, a.axis, a.descending); }};
+constexpr Function kArgsort = {
+    {.name = "argsort",
+     .operands = {{"x"}},
+     .results = {{"y", "x's shape", kPositionType}},
+     .formula = "x[y[i]] ≤ x[y[i + 1]]",
+     .summary = "where the elements of x in order were, stable in both directions, NaN last"},
+    [](const Tensor& x, const OrderAttributes& a) { return sorted(SortFunction::argsort, x, a.axis, a.descending); }};
+constexpr Function kTopK = {
+    {.name = "top_k",
+     .operands = {{"x"}},
+     .results = {{"values", "x's shape with k along axis", "x's type"},
+                 {"indices", "x's shape with k along axis", kPositionType}},
+     .formula = "values[i] = x[indices[i]], the k greatest or least of x",
+     .summary = "the first elements that sorting along an axis gives, and where they were"},
+    [](const Tensor& x, const TopKAttributes& a) -> TopK {
+      if (a.k < 0) throw InvalidArgument("top_k: k is {}, expected 0 or more", a.k);
+      const Tensor values = sorted(SortFunction::top_k, x, a.axis, a.largest, a.k);
+      return {values, values.node()->value(1)};
+    }};
+
+}  // namespace
+
+void add_sort_functions(FunctionRows& rows) { rows.add(kSort, kArgsort, kTopK); }
+
+Tensor sort(const Operand& x, int axis, bool descending) { return kSort(x, {axis, descending}); }
+Tensor argsort(const Operand& x, int axis, bool descending) { return kArgsort(x, {axis, descending}); }
+TopK top_k(const Operand& x, std::int64_t k, int axis, bool largest) { return kTopK(x, {k, axis, largest}); }
 
 void add_sort_ops(OpRows& rows) {
   rows.push_back(op_row<SortOp>(schema_of_kernel("sort")));
