@@ -269,8 +269,15 @@ void add_ops(CLI::App& app) {
            "\"norm\") | .attributes'",
            [] {
              std::vector<const Schema*> all;
-             for (const Schema& s : op_schemas()) all.push_back(&s);
              for (const Schema& s : function_schemas()) all.push_back(&s);
+             // A function of an op's name is what that name calls.
+             const std::vector<const Schema*> functions = all;
+             for (const Schema& s : op_schemas()) {
+               if (std::ranges::find(functions, s.name, [](const Schema* f) -> const std::string& { return f->name; }) ==
+                   functions.end()) {
+                 all.push_back(&s);
+               }
+             }
              std::ranges::stable_sort(all, {}, [](const Schema* s) { return s->family; });
              return all;
            });
