@@ -288,7 +288,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(families, sorted(set(families)))
         self.assertEqual(ops["exp"]["outputs"][0]["type"], "x's type; integers and bool: f32")
         functions = self.run_weft("ops", "squeeze").stdout.decode()
-        self.assertRegex(functions, r"(?m)^function\n  squeeze .*whose size must be 1\n +y\[i")
+        self.assertRegex(functions, r"(?m)^function\n  squeeze .*axes whose size is 1\n +y\[i")
         self.assert_fails(self.run_weft("ops", "zzz"), "no op's name holds 'zzz'", "'weft ops' lists all")
 
     def test_graph(self):
