@@ -77,7 +77,7 @@ struct GivenOperand {
   GivenOperand(std::span<const Tensor> list) : tensors(list.data()), count(list.size()) {}  // NOLINT
 };
 
-// Throws InvalidArgument, TypeError or ShapeError, without the function's name, for an operand that is undefined, of
+// Throws InvalidArgument, TypeError or ShapeError, which name function and operand, for one that is undefined, of
 // another type or of another rank.
 void check_operands(const FunctionText& text, std::span<const GivenOperand> given);
 
