@@ -57,7 +57,8 @@ fn start(base: u32, first: u32, last: u32, turn: u32) -> array<value, 3> {
     var sum = size_of(c);
     if (top) { sum = size_of(h_at(base, first + 1u, first)); }
 {% if not complex %}
-    if (top) { sum += size_of(h_at(base, first + 2u, first + 1u)); } else { sum += size_of(h_at(base, last - 2u, last - 3u)); }
+    let other = select(last - 2u, first + 2u, top);
+    sum += size_of(h_at(base, other, other - 1u));
 {% endif %}
     if (top) { d = h_at(base, first, first); }
     d += of_real(0.75 * sum);
@@ -96,8 +97,9 @@ fn start(base: u32, first: u32, last: u32, turn: u32) -> array<value, 3> {
   let most = abs(corner - u) + imaginary + abs(below);
   if (most == 0.0) { return array<value, 3>(); }
   let next = below / most;
+  let beside = h_at(base, first, first + 1u) * scale;
   return array<value, 3>(
-      next * (h_at(base, first, first + 1u) * scale) + (corner - u) * ((corner - u) / most) + imaginary * (imaginary / most),
+      next * beside + (corner - u) * ((corner - u) / most) + imaginary * (imaginary / most),
       next * (corner + h_at(base, first + 1u, first + 1u) * scale - 2.0 * u),
       next * (h_at(base, first + 2u, first + 1u) * scale));
 {% endif %}
