@@ -21,6 +21,7 @@
 #include "weft/error.h"
 #include "weft/linalg.h"
 #include "weft/random.h"
+#include "weft/traced.h"
 
 namespace weft::test {
 namespace {
@@ -114,7 +115,7 @@ TEST_P(EigTest, GradientsArePyTorchs) {
 // Of a function of a matrix, which is by its eigenvalues what the exponential is by squaring.
 TEST_P(EigTest, AFunctionOfTheEigenvaluesIsOneOfTheMatrix) {
   for (const DType type : {DType::f32, DType::c64}) {
-    const Tensor x = random::normal(random::key(3), {3, 5, 5}) * 0.5;
+    const Tensor x = random::normal({3, 5, 5}) * 0.5;
     const Tensor a = type == DType::c64 ? complex(x, x.T()) : x;
     const auto [w, v] = eig(a);
     const Tensor y = matmul(v * expand_dims(exp(w), -2), inv(v));
@@ -124,7 +125,7 @@ TEST_P(EigTest, AFunctionOfTheEigenvaluesIsOneOfTheMatrix) {
 }
 
 TEST_P(EigTest, BatchesAndCompiledFunctions) {
-  const Tensor a = random::normal(random::key(5), {2, 3, 4, 4});
+  const Tensor a = random::normal({2, 3, 4, 4});
   const auto [w, v] = eig(a);
   const Tensor mapped = vmap([](const Tensor& x) { return eigvals(x); })(a);
   EXPECT_EQ(max(abs(mapped - w)).item<float>(), 0);
@@ -141,10 +142,10 @@ TEST_P(EigTest, MatricesThatAreNoNumbers) {
   const std::vector<Number64> values = w.to_vector<Number64>();
   EXPECT_EQ(values[2], Number64(1));
   EXPECT_TRUE(std::isnan(values[3].real()) && std::isnan(values[5].imag()));
-  EXPECT_TRUE(all(is_nan(real(slice(v, 0, 1, 2)))).item<bool>());
+  EXPECT_FALSE(any(is_finite(real(slice(v, 0, 1, 2)))).item<bool>());
   const Tensor y = expm(stack({eye(3) * 0, bad}));
   EXPECT_EQ(max(abs(slice(y, 0, 0, 1) - eye(3))).item<float>(), 0);
-  EXPECT_TRUE(all(is_nan(slice(y, 0, 1, 2))).item<bool>());
+  EXPECT_FALSE(any(is_finite(slice(y, 0, 1, 2))).item<bool>());
 }
 
 // Values whose gradient needs the eigenvectors: the eigenproblem is computed once, with both.

@@ -148,7 +148,7 @@ class Generator : public RandomGraphValues {
     const std::int64_t n = x.shape()[-2], k = std::max<std::int64_t>(x.shape()[-1], 1);
     const Tensor wide = tanh(cast(x, DType::f32));
     const Tensor far = diag(linspace(0, 4.0 * static_cast<double>(std::max<std::int64_t>(n - 1, 0)), n));
-    const Tensor a = matmul(wide, wide.T()) * (0.5 / static_cast<double>(k)) + far + tril(full({n, n}, 0.1), -1);
+    const Tensor a = matmul(wide, wide.T()) * (0.5 / static_cast<double>(k)) + far + eye(n, n, DType::f32, 1) * 0.5;
     if (up_to(1)) return cast(x + expand_dims(real(eigvals(a)), -1) * 0.1, dtype_);
     const auto [w, v] = eig(a);
     return cast(x + expand_dims(sum(square(abs(v)) * expand_dims(real(w), -2), -1) * 0.1, -1), dtype_);
