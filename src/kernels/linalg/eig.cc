@@ -19,6 +19,8 @@ namespace {
 constexpr std::int64_t kBalanceSweeps = 16;
 // So many steps until a matrix is given up, as LAPACK: two to three for each eigenvalue are usual.
 std::int64_t most_steps(std::int64_t n) { return 30 * std::max<std::int64_t>(10, n); }
+// With those that find an eigenvalue.
+std::int64_t all_steps(std::int64_t n) { return most_steps(n) + n + 1; }
 
 class GpuEig {
  public:
@@ -44,8 +46,7 @@ class GpuEig {
     // So much of the work of a workgroup is one dispatch that it takes some milliseconds.
     const std::int64_t reflections = std::max<std::int64_t>(1, kElements / (n_ * n_));
     for (std::int64_t k = 0; k + 2 < n_; k += reflections) make_hessenberg(k, std::min(k + reflections, n_ - 2));
-    // What finds an eigenvalue counts as a step, too.
-    const std::int64_t steps = std::max<std::int64_t>(1, kElements / (2 * n_ * n_)), all = most_steps(n_) + n_ + 1;
+    const std::int64_t all = all_steps(n_), steps = std::max({std::int64_t{1}, kElements / (2 * n_ * n_), all / 16384});
     for (std::int64_t done = 0; done < all; done += steps) make_triangular(std::min(steps, all - done));
     find_values();
     if (v_) find_vectors();
@@ -97,7 +98,7 @@ class GpuEig {
     const double part = static_cast<double>(last - first) / static_cast<double>(n_);
     call.cost(
         {.bytes = static_cast<std::uint64_t>(static_cast<double>(whole_bytes()) * static_cast<double>(last - first)),
-         .flops = (v_ ? 14.0 : 10.0) / 3 * 3 * part * cube()});
+         .flops = (v_ ? 14.0 : 10.0) / 3 * part * cube()});
     call.dispatch_groups("eig_hessenberg", matrices_);
   }
 
@@ -107,11 +108,11 @@ class GpuEig {
     call.read_write("h", h_).read_write("state", state_);
     if (v_) call.read_write("z", z_);
     call.index_param("count", matrices_).index_param("steps", steps).index_param("most", most_steps(n_));
-    // Of about two steps for each eigenvalue.
-    const double usual = static_cast<double>(std::min(steps, 2 * n_)) / static_cast<double>(n_);
+    // Of two steps for each eigenvalue, of which each takes part in half of them.
+    const double usual = 2.0 * static_cast<double>(steps) / static_cast<double>(all_steps(n_));
     call.cost(
         {.bytes = static_cast<std::uint64_t>(static_cast<double>(whole_bytes()) * usual * static_cast<double>(n_)),
-         .flops = (v_ ? 24.0 : 8.0) * usual * cube() / 2});
+         .flops = (v_ ? 12.0 : 4.0) * usual * cube()});
     call.dispatch_groups("eig_step", matrices_);
   }
 
