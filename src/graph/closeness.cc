@@ -23,7 +23,8 @@ struct CloseAttributes {
   }
 };
 
-// The distance of a and b and the magnitude of b, in a type of floats, and where both are finite (undefined: everywhere).
+// The distance of a and b and the magnitude of b, in a type of floats, and where both are finite (undefined:
+// everywhere).
 struct Distance {
   Tensor distance, size, finite;
 };
@@ -38,7 +39,10 @@ Distance distance_of(const Tensor& a, const Tensor& b) {
   // A difference of signed integers wraps to the right unsigned one.
   Tensor distance = maximum(a, b) - minimum(a, b);
   if (is_signed(type)) {
-    distance = cast(distance, bits(type) == 64 ? DType::u64 : bits(type) == 32 ? DType::u32 : bits(type) == 16 ? DType::u16 : DType::u8);
+    distance = cast(distance, bits(type) == 64   ? DType::u64
+                              : bits(type) == 32 ? DType::u32
+                              : bits(type) == 16 ? DType::u16
+                                                 : DType::u8);
   }
   return {cast(distance, DType::f32), abs(cast(b, DType::f32)), {}};
 }
@@ -75,15 +79,14 @@ constexpr Function kIsclose = {
      .formula = "y = |a - b| ≤ atol + rtol · |b|",
      .summary = "whether elements are equal up to tolerances"},
     [](const TensorLike& a, const TensorLike& b, const CloseAttributes& o) { return close("isclose", a, b, o); }};
-constexpr Function kAllclose = {
-    {.name = "allclose",
-     .operands = {{"a"}, {"b"}},
-     .results = {{"y", "[]", "bool"}},
-     .formula = "y = all(|a - b| ≤ atol + rtol · |b|)",
-     .summary = "whether all elements are equal up to tolerances"},
-    [](const TensorLike& a, const TensorLike& b, const CloseAttributes& o) {
-      return reduce(ReduceKind::all, close("allclose", a, b, o), {});
-    }};
+constexpr Function kAllclose = {{.name = "allclose",
+                                 .operands = {{"a"}, {"b"}},
+                                 .results = {{"y", "[]", "bool"}},
+                                 .formula = "y = all(|a - b| ≤ atol + rtol · |b|)",
+                                 .summary = "whether all elements are equal up to tolerances"},
+                                [](const TensorLike& a, const TensorLike& b, const CloseAttributes& o) {
+                                  return reduce(ReduceKind::all, close("allclose", a, b, o), {});
+                                }};
 
 }  // namespace
 

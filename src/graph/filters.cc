@@ -6,14 +6,14 @@
 //
 //   y = P w + Q w' + F s'', P[i, j] = h[i - j], Q[i, j] = h[L + i - j], F[i, j] = O[L + i, j]
 //
-// of a block w, the block w' before it, and s'', the last elements of y in the block before that one, where column j of O
-// is the response to a state whose element j is 1. The states follow a recurrence of their own, s = (last elements of
-// P w + Q w') + K s'' with the last rows K of F, and are summed in log2(n / L) steps by powers of K, each over blocks twice
-// as far away.
+// of a block w, the block w' before it, and s'', the last elements of y in the block before that one, where column j of
+// O is the response to a state whose element j is 1. The states follow a recurrence of their own, s = (last elements of
+// P w + Q w') + K s'' with the last rows K of F, and are summed in log2(n / L) steps by powers of K, each over blocks
+// twice as far away.
 //
-// Two blocks of w take part, not one, because of rounding: outputs of a filter may be small beside the terms O s of which
-// they are the sum (by 10^5 for a band of order 8), so that an error of s would be magnified; behind L elements the
-// response has decayed. h and O are the solution of a banded system T O = -W by forward substitution, which is the
+// Two blocks of w take part, not one, because of rounding: outputs of a filter may be small beside the terms O s of
+// which they are the sum (by 10^5 for a band of order 8), so that an error of s would be magnified; behind L elements
+// the response has decayed. h and O are the solution of a banded system T O = -W by forward substitution, which is the
 // recurrence itself, and has its accuracy. Source: Blelloch, "Prefix sums and their applications", 1990 (recurrences as
 // scans).
 #include <algorithm>
@@ -220,9 +220,8 @@ FilterResult filtered_along(std::string_view function, const Tensor& b, const Te
   const Coefficients f = coefficients_of(cast(b, types.sums), cast(a, types.sums));
   Tensor rows;
   if (wants_state) {
-    rows = lines.states(state.defined() ? cast(state, types.sums)
-                                        : Tensor(zeros_of({types.sums, lines.with(f.states)})),
-                        f.states);
+    rows = lines.states(
+        state.defined() ? cast(state, types.sums) : Tensor(zeros_of({types.sums, lines.with(f.states)})), f.states);
   }
   const Rows made = filtered(f, lines.to_rows(cast(x, types.sums)), rows, wants_state);
   FilterResult result{cast(lines.from_rows(made.y), types.result), {}};
@@ -279,15 +278,14 @@ constexpr FunctionOperand kSections = {.name = "sos", .min_rank = 2, .max_rank =
 constexpr FunctionResult kFiltered = {"y", "x's shape", "the common type; of integers and bool f32"};
 constexpr std::string_view kRecurrence = "a[0] y[t] = Σ_j b[j] x[t - j] - Σ_{j ≥ 1} a[j] y[t - j]";
 
-constexpr Function kLfilter = {
-    {.name = "lfilter",
-     .operands = {kNumerator, kDenominator, {"x"}},
-     .results = {kFiltered},
-     .formula = kRecurrence,
-     .summary = "a signal after the linear filter b / a along an axis"},
-    [](const Tensor& b, const Tensor& a, const Tensor& x, const AxisAttributes& o) {
-      return filtered_along("lfilter", b, a, x, {}, o.axis, false).y;
-    }};
+constexpr Function kLfilter = {{.name = "lfilter",
+                                .operands = {kNumerator, kDenominator, {"x"}},
+                                .results = {kFiltered},
+                                .formula = kRecurrence,
+                                .summary = "a signal after the linear filter b / a along an axis"},
+                               [](const Tensor& b, const Tensor& a, const Tensor& x, const AxisAttributes& o) {
+                                 return filtered_along("lfilter", b, a, x, {}, o.axis, false).y;
+                               }};
 constexpr Function kLfilterState = {
     {.name = "lfilter_state",
      .operands = {kNumerator,
@@ -296,20 +294,20 @@ constexpr Function kLfilterState = {
                   {.name = "state", .arity = Arity::optional, .shape = "x's, with max(p, q) - 1 along the axis"}},
      .results = {kFiltered, {"state", "x's shape, with max(p, q) - 1 along the axis", "y's"}},
      .formula = kRecurrence,
-     .summary = "the same of a signal's next part, from the state that the part before left, and the state that it leaves",
+     .summary =
+         "the same of a signal's next part, from the state that the part before left, and the state that it leaves",
      .form_of = "lfilter"},
     [](const Tensor& b, const Tensor& a, const Tensor& x, const Tensor& state, const AxisAttributes& o) {
       return filtered_along("lfilter", b, a, x, state, o.axis, true);
     }};
-constexpr Function kSosfilt = {
-    {.name = "sosfilt",
-     .operands = {kSections, {"x"}},
-     .results = {kFiltered},
-     .formula = "y = lfilter(sos[i, :3], sos[i, 3:], …) for each i, from the first on",
-     .summary = "a signal after a cascade of filters of the second order along an axis"},
-    [](const Tensor& sos, const Tensor& x, const AxisAttributes& o) {
-      return sections_along("sosfilt", sos, x, {}, o.axis, false).y;
-    }};
+constexpr Function kSosfilt = {{.name = "sosfilt",
+                                .operands = {kSections, {"x"}},
+                                .results = {kFiltered},
+                                .formula = "y = lfilter(sos[i, :3], sos[i, 3:], …) for each i, from the first on",
+                                .summary = "a signal after a cascade of filters of the second order along an axis"},
+                               [](const Tensor& sos, const Tensor& x, const AxisAttributes& o) {
+                                 return sections_along("sosfilt", sos, x, {}, o.axis, false).y;
+                               }};
 constexpr Function kSosfiltState = {
     {.name = "sosfilt_state",
      .operands = {kSections,

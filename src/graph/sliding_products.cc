@@ -33,8 +33,8 @@ Tensor sliding_products(const Tensor& rows, const Tensor& window, std::int64_t b
     return reduce(ReduceKind::sum, windows(padded, {.axis = 1, .size = m}) * reshape(window, {1, m, 1}), {1});
   }
   const DType narrow = type == DType::boolean ? DType::u8 : type;
-  const Tensor y =
-      squeeze(convolved(expand_dims(cast(rows, narrow), 1), reshape(cast(window, narrow), {1, 1, m}), before, after), 1);
+  const Tensor y = squeeze(
+      convolved(expand_dims(cast(rows, narrow), 1), reshape(cast(window, narrow), {1, 1, m}), before, after), 1);
   return type == DType::boolean ? y != 0 : cast(y, summed(type));
 }
 

@@ -81,9 +81,7 @@ TEST_P(Filters, ValuesAndGradients) {
   for (const auto& [name, f] : functions()) EXPECT_GT(called[name], 0u) << name << " has no case";
 }
 
-Tensor some(const Shape& shape) {
-  return sin(arange(0, element_count(shape), 1, DType::f32) * 1.7f).reshape(shape);
-}
+Tensor some(const Shape& shape) { return sin(arange(0, element_count(shape), 1, DType::f32) * 1.7f).reshape(shape); }
 float largest(const Tensor& x) { return max(abs(x)).item<float>(); }
 
 // A signal in two parts gives what it gives as a whole, and in front of it nothing is a state of zeros.
