@@ -82,6 +82,7 @@ struct VariableMaker {
   void fixed(const T&) {}
   Derivation& derivation;
 };
+
 // The arguments that derivatives are for: their places in the order in which they were named.
 template <std::size_t... at>
 struct Chosen {

@@ -212,13 +212,13 @@ SvdResult svd(const Operand& a, bool full_matrices = true);
 // The singular values [..., min(m, n)] alone, descending, which takes less time. NumPy's and PyTorch's svdvals.
 Tensor svdvals(const Operand& a);
 // The x of a x = b with the least sum of squared magnitudes of b - a x, and of several the shortest, by the singular
-// values of a [..., m, n], of any rank: those of no more than `rcond` times the largest count as 0, by default max(m, n)
-// times the distance from 1 to the next number (2^-23, of f64 2^-52). b is [..., m, k], or [m] for a single right side;
-// the axes in front broadcast. It takes a multiple of the time of lstsq(), whose results it has where a is of full rank.
-// Residuals are given of every rank, where NumPy and PyTorch leave them empty unless m > n. The gradient is that of
-// matrices of the same rank. NaN or an infinity in a matrix makes its solution NaN, and its rank 0. Source: Golub and
-// Kahan, "Calculating the singular values and pseudo-inverse of a matrix", 1965. NumPy's lstsq, PyTorch's with its drivers
-// gelsd and gelss. Throws also InvalidArgument for an rcond that is negative or NaN.
+// values of a [..., m, n], of any rank: those of no more than `rcond` times the largest count as 0, by default max(m,
+// n) times the distance from 1 to the next number (2^-23, of f64 2^-52). b is [..., m, k], or [m] for a single right
+// side; the axes in front broadcast. It takes a multiple of the time of lstsq(), whose results it has where a is of
+// full rank. Residuals are given of every rank, where NumPy and PyTorch leave them empty unless m > n. The gradient is
+// that of matrices of the same rank. NaN or an infinity in a matrix makes its solution NaN, and its rank 0. Source:
+// Golub and Kahan, "Calculating the singular values and pseudo-inverse of a matrix", 1965. NumPy's lstsq, PyTorch's
+// with its drivers gelsd and gelss. Throws also InvalidArgument for an rcond that is negative or NaN.
 LstsqSvdResult lstsq_svd(const Operand& a, const Operand& b, std::optional<double> rcond = {});
 // The pseudo-inverse of Moore and Penrose, [..., n, m]. Singular values of no more than `rtol` times the largest count
 // as 0; by default max(m, n) times the distance from 1 to the next number (2^-23, of f64 2^-52). Its gradient is that

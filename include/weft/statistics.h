@@ -159,8 +159,8 @@ struct Histogram2d {
   Tensor x_edges;  // [x_bins + 1], ascending
   Tensor y_edges;  // [y_bins + 1]
 };
-// How many pairs of elements of x and y, of one shape, lie in each of the bins, each with an interval of equal width for
-// x and one for y. Edges, types and errors are those of histogram() for x and for y; a pair of which one element is
+// How many pairs of elements of x and y, of one shape, lie in each of the bins, each with an interval of equal width
+// for x and one for y. Edges, types and errors are those of histogram() for x and for y; a pair of which one element is
 // outside, or NaN, is not counted. NumPy's histogram2d.
 Histogram2d histogram2d(const Operand& x, const Operand& y, std::int64_t x_bins = 10, std::int64_t y_bins = 10,
                         const Histogram2dOptions& options = {});

@@ -1,18 +1,18 @@
 // Trees of tensors: tensors, and what holds them, such as the parameters of a model or the state of an optimiser.
 //
 //   struct Linear { Tensor weight, bias; static constexpr std::string_view member_names[] = {"weight", "bias"}; };
-//   struct Mlp { std::vector<Linear> layers; double slope = 0.1; };
+//   struct Mlp { std::vector<Linear> layers; double slope = 0.1; };  // without names members have their indices
 //
 //   const auto [loss, g] = value_and_grad(loss_of)(net, x, y);
 //   net = map_tensors(net, [](Tensor p, Tensor d) { return p - 0.01 * d; }, g);
 //   Mlp moments = map_tensors(net, [](const Tensor& p) { return zeros_like(p); });
 //   for_each_tensor(net, [](Tensor& p) { p = cast(p, DType::f16); });
-//   const std::vector<Tensor> flat = flatten_tensors(net);          // 0.weight, 0.bias, 1.weight, …
-//   net = unflatten_like(net, flat);
+//   net = unflatten_like(net, flatten_tensors(net));                       // the tensors in order, and back
+//   for (const auto& [path, tensor] : named_tensors(net)) print(path);     // 0.0.weight, 0.0.bias, 0.1.weight, …
 //
 // A tree is a Tensor; a std::vector, array, pair, tuple, map or optional of trees; or an aggregate of up to 16 trees.
-// Numbers, enums, strings and shapes may be among them, and stay as they are. It is what compile(), grad() and their kin
-// take and give. The order is that of elements, of members, and of a map's keys. These are templates: they record
+// Numbers, enums, strings and shapes may be among them, and stay as they are. It is what compile(), grad() and their
+// kin take and give. The order is that of elements, of members, and of a map's keys. These are templates: they record
 // nothing themselves, and calls by name do not have them.
 #pragma once
 
@@ -228,6 +228,11 @@ struct TensorNamer {
   void enter(T number) {
     enter(std::string_view(std::to_string(number)));
   }
+  template <class T>
+    requires std::is_enum_v<T>
+  void enter(T value) {
+    enter(static_cast<std::underlying_type_t<T>>(value));
+  }
   void leave() {
     path.resize(starts.back());
     starts.pop_back();
@@ -279,8 +284,8 @@ std::vector<Tensor> flatten_tensors(const T& tree) {
   return detail::tensors_in(tree);
 }
 
-// The tree with these tensors in place of its own, in the order of flatten_tensors(). Throws InvalidArgument unless they
-// are as many.
+// The tree with these tensors in place of its own, in the order of flatten_tensors(). Throws InvalidArgument unless
+// they are as many.
 template <class T>
 T unflatten_like(T tree, std::span<const Tensor> tensors) {
   detail::require_tensors("unflatten_like", tensors.size(), detail::tensors_in(tree).size());

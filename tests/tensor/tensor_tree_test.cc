@@ -49,8 +49,8 @@ TEST(TensorTree, MapsKeepTheFormAndWhatIsNoTensor) {
   EXPECT_EQ(twice.slope, 0.5);
   EXPECT_THAT(firsts(flatten_tensors(net)), ElementsAre(1, 2, 3, 4, 5, 6));
   // Of several trees, also of another type.
-  const Mlp sum = map_tensors(net, [](const Tensor& a, const Tensor& b, const Tensor& c) { return a + b * c; }, twice,
-                              flatten_tensors(net));
+  const Mlp sum = map_tensors(
+      net, [](const Tensor& a, const Tensor& b, const Tensor& c) { return a + b * c; }, twice, flatten_tensors(net));
   EXPECT_THAT(firsts(flatten_tensors(sum)), ElementsAre(3, 10, 21, 36, 55, 78));
   EXPECT_THAT(refused_by([&] { map_tensors(net, [](Tensor a, Tensor) { return a; }, net.layers); }),
               HasSubstr("map_tensors: 4 tensors, expected 6"));
@@ -101,7 +101,8 @@ TEST(TensorTree, StepsOfAnOptimiser) {
   const auto loss = [](const Model& m) { return sum(square(m.weight)); };
   const Model g = grad(loss)(model);
   EXPECT_FALSE(g.step.defined());
-  const Model next = map_tensors(model, [](const Tensor& p, const Tensor& d) { return d.defined() ? p - 0.5 * d : p; }, g);
+  const Model next =
+      map_tensors(model, [](const Tensor& p, const Tensor& d) { return d.defined() ? p - 0.5 * d : p; }, g);
   EXPECT_THAT(firsts(flatten_tensors(next)), ElementsAre(0, 7));
   EXPECT_THAT(firsts(flatten_tensors(map_tensors(g, [](const Tensor& d) { return -d; }))), ElementsAre(-6, -1));
 }
