@@ -8,7 +8,7 @@
 //   Mlp moments = map_tensors(net, [](const Tensor& p) { return zeros_like(p); });
 //   for_each_tensor(net, [](Tensor& p) { p = cast(p, DType::f16); });
 //   net = unflatten_like(net, flatten_tensors(net));                       // the tensors in order, and back
-//   for (const auto& [path, tensor] : named_tensors(net)) print(path);     // 0.0.weight, 0.0.bias, 0.1.weight, …
+//   for (const auto& [path, tensor] : named_tensors(net)) std::cout << path;  // 0.0.weight, 0.0.bias, 0.1.weight, …
 //
 // A tree is a Tensor; a std::vector, array, pair, tuple, map or optional of trees; or an aggregate of up to 16 trees.
 // Numbers, enums, strings and shapes may be among them, and stay as they are. It is what compile(), grad() and their

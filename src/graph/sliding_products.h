@@ -1,5 +1,5 @@
 // Products of a signal with a window that slides along it, of any type: what convolutions and filters are made of
-// (weft/numeric.h, weft/filters.h).
+// (weft/numeric.h, weft/signal.h).
 #pragma once
 
 #include <cstdint>
