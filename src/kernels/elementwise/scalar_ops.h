@@ -138,6 +138,12 @@ struct ScalarOpInfo {
   bool keeps_width() const { return facts.keeps_width || yields == Yields::boolean; }
   Bound bound() const { return yields == Yields::boolean || types == kBool ? Bound::one : facts.bound; }
   int first_value() const { return facts.condition ? 1 : 0; }  // the first operand that is no condition
+  // The names, without their suffixes, of the library's functions of f32 and of narrow floats.
+  std::string_view f32_name() const { return f32.substr(0, f32.find("_f32(")); }
+  std::string_view narrow_name() const {
+    const std::size_t begin = std::min(narrow.find_first_not_of('-'), narrow.size());
+    return narrow.substr(begin, narrow.find("_narrow(") - begin);
+  }
 };
 
 const ScalarOpInfo& info(ScalarOp op);
