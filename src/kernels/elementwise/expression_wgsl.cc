@@ -163,10 +163,8 @@ Values node_values(const Expression& e, ExpressionRole role, bool reassociates_f
 
 // The test of x for the slow path.
 Id far_test(WgslTree& t, const FastPathForm& form, Id x) {
-  if (form.test_suffix.empty()) return t.call("is_beyond_f32", {x, t.name(form.name, form.limit_suffix)});
-  const Id test = t.call(form.name, {x});
-  t.rename(test, form.name, form.test_suffix);
-  return test;
+  if (!form.test_suffix.empty()) return t.call(form.name, form.test_suffix, {x});
+  return t.call("is_beyond_f32", {x, t.name(form.name, form.limit_suffix)});
 }
 
 void print_let(std::string& text, const WgslTree& tree, std::size_t node, Id value) {
@@ -194,8 +192,13 @@ std::string result_type(const Expression& e, int width, const std::string& struc
 bool names_opaque_zero(const Expression& e, bool reassociates_fp, ExpressionRole role) {
   const std::vector<bool> opaque = opaque_nodes(e, reassociates_fp, role);
   return std::ranges::find(opaque, true) != opaque.end() || std::ranges::any_of(e.nodes(), [&](const auto& node) {
-           return (node.op == ScalarOp::cast && (node.type == DType::f16 || node.type == DType::boolean)) ||
-                  meets_itself(e, node) || (node.op == ScalarOp::reciprocal && node.type == DType::c64);
+           const ScalarOpInfo& row = info(node.op);
+           if (!row.computes()) {
+             return node.op == ScalarOp::cast && (node.type == DType::f16 || node.type == DType::boolean);
+           }
+           const DType type = e.nodes()[node.args[row.arity - 1]].type;
+           return meets_itself(e, node) ||
+                  (type == DType::c64 && row.c64.find("p.opaque_zero") != std::string_view::npos);
          });
 }
 

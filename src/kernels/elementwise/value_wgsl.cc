@@ -21,6 +21,12 @@ Id f32_wgsl(WgslTree& t, float f) {
   return plain || bits == 0 ? t.f32(f) : t.call("f32_from_bits", {t.hex(bits)});
 }
 
+// The integer type in which the library's functions take and give integers of a type.
+std::string_view computing_name(DType type) {
+  if (bits(type) == 64) return is_signed(type) ? "i64" : "u64";
+  return is_signed(type) ? "i32" : "u32";
+}
+
 // The value clamped to the range of an integer type of less than 64 bits.
 Id clamped(WgslTree& t, DType type, Id value) {
   const int b = bits(type);
@@ -29,86 +35,39 @@ Id clamped(WgslTree& t, DType type, Id value) {
 }
 
 Id converted_from_f64(WgslTree& t, DType to, Id x) {
-  if (to == DType::boolean) {
-    const Id magnitude = t.group(t.binary(t.member(x, "y"), "&", t.name("0x7fffffffu")));
-    return t.call("u32", {t.binary(t.group(t.binary(magnitude, "|", t.member(x, "x"))), "!=", t.u32(0))});
+  if (to == DType::boolean) return t.parse("u32((($0.y & 0x7fffffffu) | $0.x) != 0u)", {x});
+  if (to == DType::c64) return t.parse("vec2<f32>(f32_from_f64($0, false), 0.0)", {x});
+  if (is_floating(to)) {
+    return wrapped(t, to, t.parse(bits(to) < 32 ? "f32_from_f64($0, true)" : "f32_from_f64($0, false)", {x}));
   }
-  const auto rounded = [&](bool to_odd) { return t.call("f32_from_f64", {x, t.name(to_odd ? "true" : "false")}); };
-  switch (wgsl_family(to)) {
-    case 'c':
-      return t.call("vec2<f32>", {rounded(false), t.name("0.0")});
-    case 'f':
-      return wrapped(t, to, rounded(bits(to) < 32));
-    case 'l':
-      return t.call("i64_from_f64", {x});
-    case 'm':
-      return t.call("u64_from_f64", {x});
-    case 'i':
-      return clamped(t, to, t.call("i32_from_f64", {x}));
-    default:
-      return clamped(t, to, t.call("u32_from_f64", {x}));
-  }
+  const Id y = t.call(computing_name(to), "_from_f64", {x});
+  return bits(to) == 64 ? y : clamped(t, to, y);
 }
 
 Id converted_to_f64(WgslTree& t, DType from, Id x) {
-  switch (wgsl_family(from)) {
-    case 'f':
-      return t.call("f64_from_f32", {x});
-    case 'l':
-      return t.call("f64_from_i64", {x});
-    case 'm':
-      return t.call("f64_from_u64", {x});
-    case 'i':
-      return t.call("f64_from_i64", {converted(t, from, DType::i64, x)});
-    default:
-      return t.call("f64_from_u64", {converted(t, from, DType::u64, x)});
-  }
-}
-
-Id converted_from_f32(WgslTree& t, DType to, Id x) {
-  switch (wgsl_family(to)) {
-    case 'f':
-      return wrapped(t, to, x);
-    case 'i': {
-      const Id y = t.call("i32_from_f32", {x});
-      return bits(to) == 32 ? y : clamped(t, to, y);
-    }
-    case 'u': {
-      const Id y = t.call("u32_from_f32", {x});
-      return bits(to) == 32 ? y : clamped(t, to, y);
-    }
-    case 'l':
-      return t.call("i64_from_f32", {x});
-    default:
-      return t.call("u64_from_f32", {x});
-  }
+  if (is_floating(from)) return t.call("f64_from_f32", {x});
+  const DType wide = is_signed(from) ? DType::i64 : DType::u64;
+  return t.call("f64_from_", computing_name(wide), {from == wide ? x : converted(t, from, wide, x)});
 }
 
 Id converted_to_boolean(WgslTree& t, DType from, Id x) {
-  const auto is_not_zero = [&](Id y) { return t.call("is_not_zero_f32", {y, t.name("p.opaque_zero")}); };
   switch (wgsl_family(from)) {
     case 'c':
-      return t.call("u32", {t.binary(is_not_zero(t.member(x, "x")), "||", is_not_zero(t.member(x, "y")))});
+      return t.parse("u32(is_not_zero_f32($0.x, p.opaque_zero) || is_not_zero_f32($0.y, p.opaque_zero))", {x});
     case 'f':
-      return t.call("u32", {is_not_zero(x)});
+      return t.parse("u32(is_not_zero_f32($0, p.opaque_zero))", {x});
     case 'l':
     case 'm':
-      return t.call("u32", {t.call("any", {t.binary(x, "!=", t.call("vec2<u32>", {t.u32(0)}))})});
+      return t.parse("u32(any($0 != vec2<u32>(0u)))", {x});
     default:
-      return t.call("u32", {t.binary(x, "!=", t.integer(0))});
+      return t.parse("u32($0 != 0)", {x});
   }
 }
 
 // An integer as an f32, to be rounded to the float type `to` if that is narrower.
 Id integer_as_f32(WgslTree& t, DType from, DType to, Id x) {
-  const bool wide = bits(from) == 64, negative = is_signed(from);
-  if (!casts_by_f32(from, to)) {
-    return t.call(wide       ? negative ? "odd_f32_from_i64" : "odd_f32_from_u64"
-                  : negative ? "odd_f32_from_i32"
-                             : "odd_f32_from_u32",
-                  {x});
-  }
-  return t.call(!wide ? "f32" : negative ? "f32_from_i64" : "f32_from_u64", {x});
+  if (!casts_by_f32(from, to)) return t.call("odd_f32_from_", computing_name(from), {x});
+  return bits(from) == 64 ? t.call("f32_from_", computing_name(from), {x}) : t.call("f32", {x});
 }
 
 }  // namespace
@@ -169,66 +128,58 @@ Id constant_wgsl(WgslTree& t, const Expression::Node& constant) {
 }
 
 Id wrapped(WgslTree& t, DType type, Id value) {
-  const auto small_float = [&](std::uint32_t exponent, std::uint32_t mantissa, std::string_view finite) {
-    const Id bits = t.call("narrow_bits", {value, t.u32(exponent), t.u32(mantissa), t.name(finite)});
-    return t.call("widen_bits", {bits, t.u32(exponent), t.u32(mantissa), t.name(finite)});
-  };
   switch (type) {
     case DType::f16:
-      return t.member(t.call("unpack2x16float", {t.call("narrow_f16", {value})}), "x");
+      return t.parse("unpack2x16float(narrow_f16($0)).x", {value});
     case DType::bf16:
-      return t.call("bitcast<f32>", {t.binary(t.call("narrow_bf16", {value}), "<<", t.u32(16))});
+      return t.parse("bitcast<f32>(narrow_bf16($0) << 16u)", {value});
     case DType::f8e4m3:
-      return small_float(4, 3, "true");
+      return t.parse("widen_bits(narrow_bits($0, 4u, 3u, true), 4u, 3u, true)", {value});
     case DType::f8e5m2:
-      return small_float(5, 2, "false");
-    case DType::boolean:
-      return value;
+      return t.parse("widen_bits(narrow_bits($0, 5u, 2u, false), 5u, 2u, false)", {value});
     default:
       break;
   }
   const auto b = static_cast<std::uint32_t>(bits(type));
-  if (b >= 32) return value;
-  if (wgsl_family(type) != 'i') return t.group(t.binary(value, "&", t.u32((1u << b) - 1)));
-  return t.group(t.binary(t.group(t.binary(value, "<<", t.u32(32 - b))), ">>", t.u32(32 - b)));
+  if (b >= 32 || type == DType::boolean) return value;
+  if (is_signed(type)) return t.parse("(($0 << $1) >> $1)", {value, t.u32(32 - b)});
+  return t.parse("($0 & $1)", {value, t.u32((1u << b) - 1)});
 }
 
 Id converted(WgslTree& t, DType from, DType to, Id x) {
   if (from == DType::f64) return converted_from_f64(t, to, x);
   if (to == DType::f64 && from != DType::c64) return converted_to_f64(t, from, x);
   if (to == DType::boolean) return converted_to_boolean(t, from, x);
-  const char f = wgsl_family(from);
-  if (f == 'c') return converted(t, DType::f32, to, t.member(x, "x"));
-  const char as = wgsl_family(to);
-  if (as == 'c') {
+  if (from == DType::c64) return converted(t, DType::f32, to, t.member(x, "x"));
+  if (to == DType::c64) {
     return t.call("vec2<f32>", {from == DType::f32 ? x : converted(t, from, DType::f32, x), t.name("0.0")});
   }
-  if (f == 'f') return converted_from_f32(t, to, x);
-  if (as == 'f') return wrapped(t, to, integer_as_f32(t, from, to, x));
-  const bool wide = f == 'l' || f == 'm';
-  if (as == 'l' || as == 'm') {
-    if (wide) return x;
-    const auto word = [&](Id y) { return t.call("bitcast<u32>", {y}); };
-    const Id high = f == 'i' ? word(t.binary(x, ">>", t.u32(31))) : t.u32(0);
-    return t.call("vec2<u32>", {f == 'i' ? word(x) : x, high});
+  if (is_floating(from) && is_floating(to)) return wrapped(t, to, x);
+  if (is_floating(to)) return wrapped(t, to, integer_as_f32(t, from, to, x));
+  if (is_floating(from)) {
+    const Id y = t.call(computing_name(to), "_from_f32", {x});
+    return bits(to) >= 32 ? y : clamped(t, to, y);
   }
-  return wrapped(t, to, t.call(as == 'i' ? "i32" : "u32", {wide ? t.member(x, "x") : x}));
+  if (bits(to) == 64) {
+    if (bits(from) == 64) return x;
+    return t.parse(is_signed(from) ? "vec2<u32>(bitcast<u32>($0), bitcast<u32>($0 >> 31u))" : "vec2<u32>($0, 0u)", {x});
+  }
+  return wrapped(t, to, t.call(computing_name(to), {bits(from) == 64 ? t.member(x, "x") : x}));
 }
 
 void keep_half_rounding(WgslTree& t, Id conversion) {
   const Id unpacked = t[conversion].args[0];
-  const Id kept = t.binary(t[unpacked].args[0], "+", t.name("p.opaque_zero"));
+  const Id kept = t.parse("$0 + p.opaque_zero", {t[unpacked].args[0]});
   t[unpacked].args[0] = kept;
 }
 
 Id hidden(WgslTree& t, DType type, Id value) {
-  const Id zero = t.name("p.opaque_zero");
   if (type == DType::c64) {
-    const Id bits = t.binary(t.call("bitcast<vec2<u32>>", {value}), "^", t.call("vec2<u32>", {zero}));
-    return t.call("bitcast<vec2<f32>>", {bits});
+    return t.parse("bitcast<vec2<f32>>(bitcast<vec2<u32>>($0) ^ vec2<u32>(p.opaque_zero))", {value});
   }
-  const Id bits = t.binary(t.call("bitcast<u32>", {value}), "^", zero);
-  return t.call(wgsl_family(type) == 'i' ? "bitcast<i32>" : "f32_from_bits", {bits});
+  return t.parse(wgsl_family(type) == 'i' ? "bitcast<i32>(bitcast<u32>($0) ^ p.opaque_zero)"
+                                          : "f32_from_bits(bitcast<u32>($0) ^ p.opaque_zero)",
+                 {value});
 }
 
 }  // namespace weft::kernels

@@ -119,10 +119,8 @@ class Parser {
     while (is_word(peek()) || peek() == '.') ++at_;
     if (at_ == begin) fail();
     const bool number = is_digit(text_[begin]);
-    if (!number && peek() == '<' && is_word(peek(1))) {
-      at_ = text_.find('>', at_);
-      if (at_ == std::string_view::npos) fail();
-      ++at_;
+    if (!number && peek() == '<' && is_word(peek(1))) {  // operators have spaces around them
+      while (peek() != '(' && peek() != '\0') ++at_;
     }
     const std::string_view name = text_.substr(begin, at_ - begin);
     if (number || peek() != '(') return tree_.name(name);
@@ -164,8 +162,8 @@ class Parser {
 
 Id WgslTree::f32(float x) { return add({.kind = Kind::f32, .number = std::bit_cast<std::int32_t>(x)}); }
 
-Id WgslTree::call(std::string_view function, std::initializer_list<Id> args) {
-  Node node{.kind = Kind::call, .count = static_cast<std::uint8_t>(args.size()), .text = function};
+Id WgslTree::call(std::string_view function, std::string_view suffix, std::initializer_list<Id> args) {
+  Node node{.kind = Kind::call, .count = static_cast<std::uint8_t>(args.size()), .text = function, .suffix = suffix};
   std::ranges::copy(args, node.args.begin());
   return add(node);
 }

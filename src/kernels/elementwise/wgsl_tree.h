@@ -48,7 +48,8 @@ class WgslTree {
   Id u32(std::uint32_t n) { return add({.kind = Kind::u32, .number = n}); }
   Id hex(std::uint32_t n) { return add({.kind = Kind::hex, .number = n}); }
   Id f32(float x);
-  Id call(std::string_view function, std::initializer_list<Id> args);
+  Id call(std::string_view function, std::initializer_list<Id> args) { return call(function, {}, args); }
+  Id call(std::string_view function, std::string_view suffix, std::initializer_list<Id> args);
   Id unary(std::string_view op, Id x) { return add({.kind = Kind::unary, .count = 1, .text = op, .args = {x}}); }
   Id binary(Id a, std::string_view op, Id b) {
     return add({.kind = Kind::binary, .count = 2, .text = op, .args = {a, b}});
@@ -58,7 +59,7 @@ class WgslTree {
 
   // The tree of a text in which $0, $1, $2 stand for the operands and $w for the width. Throws InternalError for a text
   // that is no expression.
-  Id parse(std::string_view text, const std::array<Id, 3>& operands, int width);
+  Id parse(std::string_view text, const std::array<Id, 3>& operands, int width = 0);
 
   // The first call, in the order of the text, of the function `name` + `suffix`; -1 if there is none.
   Id find_call(Id root, std::string_view name, std::string_view suffix) const;
