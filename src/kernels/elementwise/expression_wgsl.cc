@@ -116,7 +116,7 @@ Id node_wgsl(WgslTree& t, const Expression& e, const Expression::Node& node, DTy
   }
   const std::string_view narrow = narrow_function(node, computed);
   const Id made = t.parse(op_text(row, type, !narrow.empty()), operands, bits(type));
-  if (!narrow.empty()) t.rename(t.find_call(made, narrow, "_narrow"), narrow, narrow_suffix(e, node, computed));
+  if (!narrow.empty()) t.rename(t.call_of(made, narrow, "_narrow"), narrow, narrow_suffix(e, node, computed));
   return is_integer(type) && bits(type) < 32 && !row.keeps_width() ? wrapped(t, type, t.group(made)) : made;
 }
 
@@ -311,13 +311,13 @@ std::string expression_fast_wgsl(const Expression& e, const DeviceForms& device_
     const Id value = values.of[i];
     if (value < 0) continue;
     if (const std::optional<FastPathForm> form = fast_path_form(e, nodes[i], types[i], device_forms)) {
-      t.rename(t.find_call(value, form->name, narrow_suffix(e, nodes[i], types[i])), form->name, form->suffix);
+      t.rename(t.call_of(value, form->name, narrow_suffix(e, nodes[i], types[i])), form->name, form->suffix);
       body += "  *far = *far | ";
       t.print(body, far_test(t, *form, t.value(nodes[i].args[0])));
       body += ";\n";
     }
     if (const std::optional<ReportingForm> form = reporting_form(nodes[i], types[i], device_forms)) {
-      const Id call = t.find_call(value, form->name, form->suffix);
+      const Id call = t.call_of(value, form->name, form->suffix);
       t.rename(call, form->name, form->form_suffix);
       t.add_argument(call, t.name("far"));
     }

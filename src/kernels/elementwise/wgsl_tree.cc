@@ -16,6 +16,15 @@ using Id = WgslTree::Id;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
+// Binary operators, and how strongly they bind; those of two characters first.
+struct Operator {
+  std::string_view text;
+  int strength;
+};
+constexpr Operator kOperators[] = {{"<<", 8}, {">>", 8}, {"<=", 7}, {">=", 7}, {"==", 6}, {"!=", 6},
+                                   {"&&", 2}, {"||", 1}, {"*", 10}, {"/", 10}, {"%", 10}, {"+", 9},
+                                   {"-", 9},  {"<", 7},  {">", 7},  {"&", 5},  {"^", 4},  {"|", 3}};
+
 // sum := prefix (operator prefix)*, operators by their precedence; prefix := ('-' | '~' | '!') prefix | postfix;
 // postfix := primary ('.' name)*; primary := '(' sum ')' | $0 | $1 | $2 | $w | number | name | name '(' sum, … ')'.
 // A name may have a type, as in vec2<u32>, or be that of a parameter, as p.opaque_zero.
@@ -45,50 +54,22 @@ class Parser {
     if (!accept(c)) fail();
   }
 
-  // The binary operator here, and how strongly it binds; 0: there is none.
-  int precedence(std::size_t& length) const {
-    const char c = peek(), next = peek(1);
-    length = 2;
-    if ((c == '<' && next == '<') || (c == '>' && next == '>')) return 8;
-    if ((c == '<' || c == '>') && next == '=') return 7;
-    if ((c == '=' || c == '!') && next == '=') return 6;
-    if (c == '&' && next == '&') return 2;
-    if (c == '|' && next == '|') return 1;
-    length = 1;
-    switch (c) {
-      case '*':
-      case '/':
-      case '%':
-        return 10;
-      case '+':
-      case '-':
-        return 9;
-      case '<':
-      case '>':
-        return 7;
-      case '&':
-        return 5;
-      case '^':
-        return 4;
-      case '|':
-        return 3;
-      default:
-        return 0;
-    }
-  }
-
   Id sum(int least) {
     Id left = prefix();
     for (;;) {
       skip_space();
-      std::size_t length = 0;
-      const int binds = precedence(length);
-      if (binds < least) return left;
-      const std::string_view op = text_.substr(at_, length);
-      at_ += length;
-      const Id right = sum(binds + 1);
-      left = tree_.binary(left, op, right);
+      const Operator* op = at_ < text_.size() && text_[at_] != ')' && text_[at_] != ',' ? operator_here() : nullptr;
+      if (!op || op->strength < least) return left;
+      at_ += op->text.size();
+      left = tree_.binary(left, op->text, sum(op->strength + 1));
     }
+  }
+
+  const Operator* operator_here() const {
+    for (const Operator& op : kOperators) {
+      if (text_.substr(at_).starts_with(op.text)) return &op;
+    }
+    return nullptr;
   }
 
   Id prefix() {
@@ -120,7 +101,8 @@ class Parser {
     if (at_ == begin) fail();
     const bool number = is_digit(text_[begin]);
     if (!number && peek() == '<' && is_word(peek(1))) {  // operators have spaces around them
-      while (peek() != '(' && peek() != '\0') ++at_;
+      while (at_ < text_.size() && peek() != '(') ++at_;
+      if (peek() != '(') fail();
     }
     const std::string_view name = text_.substr(begin, at_ - begin);
     if (number || peek() != '(') return tree_.name(name);
@@ -183,6 +165,12 @@ Id WgslTree::find_call(Id root, std::string_view name, std::string_view suffix) 
     if (const Id found = find_call(node.args[static_cast<std::size_t>(i)], name, suffix); found >= 0) return found;
   }
   return -1;
+}
+
+Id WgslTree::call_of(Id root, std::string_view name, std::string_view suffix) const {
+  const Id call = find_call(root, name, suffix);
+  if (call < 0) throw InternalError("WGSL: no call of {}{}", name, suffix);
+  return call;
 }
 
 void WgslTree::rename(Id call, std::string_view name, std::string_view suffix) {

@@ -61,8 +61,8 @@ class WgslTree {
   // that is no expression.
   Id parse(std::string_view text, const std::array<Id, 3>& operands, int width = 0);
 
-  // The first call, in the order of the text, of the function `name` + `suffix`; -1 if there is none.
-  Id find_call(Id root, std::string_view name, std::string_view suffix) const;
+  // The first call, in the order of the text, of the function `name` + `suffix`. Throws InternalError if there is none.
+  Id call_of(Id root, std::string_view name, std::string_view suffix) const;
   // The call calls `name` + `suffix` instead.
   void rename(Id call, std::string_view name, std::string_view suffix);
   void add_argument(Id call, Id argument);
@@ -75,6 +75,7 @@ class WgslTree {
   void print(std::string& text, Id node) const;
 
  private:
+  Id find_call(Id root, std::string_view name, std::string_view suffix) const;  // -1 if there is none
   Id add(const Node& node) {
     nodes_.push_back(node);
     return static_cast<Id>(nodes_.size()) - 1;
