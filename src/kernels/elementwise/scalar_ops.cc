@@ -84,93 +84,143 @@ constexpr ScalarOpInfo differentiable(ScalarOpInfo row, std::string_view d0, std
   return row;
 }
 
+// Facts that several functions have.
+constexpr ScalarFacts kTruncated = {
+    .idempotent = true, .exact = true, .rounds_to_integer = true, .discontinuous = true, .bound = Bound::operand};
+constexpr ScalarFacts kIntegerPart = {.idempotent = true,
+                                      .exact = true,
+                                      .rounds_to_integer = true,
+                                      .discontinuous = true,
+                                      .bound = Bound::operand_and_one};
+constexpr ScalarFacts kExtremum = {.commutative = true,
+                                   .idempotent = true,
+                                   .orders = true,
+                                   .exact = true,
+                                   .keeps_width = true,
+                                   .bound = Bound::larger};
+
+constexpr NarrowTexts kNextafter = {
+    .f16 = "nextafter_f16($0, $1)",
+    .bf16 = "nextafter_bf16($0, $1)",
+    .f8e4m3 = "nextafter_narrow($0, $1, 4u, 3u, true)",
+    .f8e5m2 = "nextafter_narrow($0, $1, 5u, 2u, false)",
+};
+
 // In the order of the enumeration.
 constexpr ScalarOpInfo kOps[] = {
     {input, "input", 0, kAny | kComplex, same, kCheap},
     {constant, "constant", 0, kAny | kComplex, same, kCheap},
-    {cast, "cast", 1, kAny | kComplex, same, kCheap},
+    ScalarOpInfo{cast, "cast", 1, kAny | kComplex, same, kCheap}.with({.discontinuous = true, .bound = Bound::operand}),
     differentiable(
-        {neg, "neg", 1, kNumber | kComplex, same, kCheap, "-$0", "-$0", "(~$0 + 1u)", "neg_64($0)", "", "-$0"}, "-$g"),
+        {neg, "neg", 1, kNumber | kComplex, same, kCheap, "-$0", "-$0", "(~$0 + 1u)", "neg_64($0)", "", "-$0"}, "-$g")
+        .with({.involution = true, .changes_sign = true, .undoes = {neg}, .exact = true, .bound = Bound::operand}),
     differentiable({ScalarOp::abs, "abs", 1, kNumber | kComplex, Yields::real, kCheap, "abs_f32($0)", "abs($0)", "$0",
                     "abs_i64($0)", "$0", "hypot_f32($0.x, $0.y)"},
-                   "select(less($0, 0), -$g, select(greater($0, 0), $g, 0))"),
+                   "select(less($0, 0), -$g, select(greater($0, 0), $g, 0))")
+        .with({.idempotent = true, .changes_sign = true, .exact = true, .bound = Bound::operand}),
     differentiable({sign, "sign", 1, kNumber, same, kCheap, "sign_f32($0)", "sign($0)", "min($0, 1u)", "sign_i64($0)",
                     "vec2<u32>(min($0.x | $0.y, 1u), 0u)"},
-                   "0"),
-    differentiable({ScalarOp::ceil, "ceil", 1, kFloat, same, kCheap, "ceil($0)"}, "0"),
-    differentiable({ScalarOp::floor, "floor", 1, kFloat, same, kCheap, "floor($0)"}, "0"),
-    differentiable({ScalarOp::trunc, "trunc", 1, kFloat, same, kCheap, "trunc($0)"}, "0"),
-    differentiable({ScalarOp::round, "round", 1, kFloat, same, kCheap, "round($0)"}, "0"),
-    differentiable({ScalarOp::sqrt, "sqrt", 1, kFloat, same, 0.3f, "sqrt_f32($0)"}, "0.5 * $g / $r"),
+                   "0")
+        .with({.idempotent = true, .exact = true, .discontinuous = true, .keeps_width = true, .bound = Bound::one}),
+    differentiable({ScalarOp::ceil, "ceil", 1, kFloat, same, kCheap, "ceil($0)"}, "0").with(kIntegerPart),
+    differentiable({ScalarOp::floor, "floor", 1, kFloat, same, kCheap, "floor($0)"}, "0").with(kIntegerPart),
+    differentiable({ScalarOp::trunc, "trunc", 1, kFloat, same, kCheap, "trunc($0)"}, "0").with(kTruncated),
+    differentiable({ScalarOp::round, "round", 1, kFloat, same, kCheap, "round($0)"}, "0").with(kIntegerPart),
+    differentiable({ScalarOp::sqrt, "sqrt", 1, kFloat, same, 0.3f, "sqrt_f32($0)"}, "0.5 * $g / $r")
+        .with({.undoes = {mul, square}, .bound = Bound::operand_and_one}),
     differentiable({rsqrt, "rsqrt", 1, kFloat, same, 0.4f, "inverseSqrt($0)"}, "-0.5 * $g * ($r * square($r))"),
     differentiable(of_floats(ScalarOp::cbrt, "cbrt", 1, 3.8f, "cbrt_f32($0)", "cbrt_narrow($0)"),
-                   "0.3333333333333333 * $g * square(1 / $r)"),
+                   "0.3333333333333333 * $g * square(1 / $r)")
+        .with({.bound = Bound::operand_and_one}),
     differentiable({reciprocal, "reciprocal", 1, kFloat | kComplex, same, kCheap, "(1.0 / $0)", "", "", "", "",
                     "div_c64(vec2<f32>(1.0, bitcast<f32>(p.opaque_zero)), $0)"},
-                   "-$g * square($r)"),
+                   "-$g * square($r)")
+        .with({.compound = true, .undoes = {reciprocal, ScalarOp::div, ScalarOp::sqrt, rsqrt}}),
     differentiable({square, "square", 1, kNumber | kComplex, same, kCheap, "($0 * $0)", "", "", "mul_64($0, $0)", "",
                     "mul_c64($0, $0)"},
-                   "2 * $g * $0"),
+                   "2 * $g * $0")
+        .with({.arithmetic = true, .undoes = {ScalarOp::sqrt, rsqrt}}),
     differentiable({ScalarOp::exp, "exp", 1, kFloat | kComplex, same, 1, "exp_f32($0)", "", "", "", "", "exp_c64($0)",
                     "exp_narrow($0)"},
-                   "$g * $r"),
+                   "$g * $r")
+        .with({.undoes = {ScalarOp::log}, .groups = 1}),
     differentiable(of_floats(ScalarOp::exp2, "exp2", 1, 1.1f, "exp2_f32($0)", "exp2_narrow($0)"),
-                   "0.6931471805599453 * $g * $r"),
-    differentiable(of_floats(ScalarOp::expm1, "expm1", 1, 1.5f, "expm1_f32($0)", "expm1_narrow($0)"), "$g * exp($0)"),
-    differentiable(of_floats(ScalarOp::log, "log", 1, 1.2f, "log_f32($0)", "log_narrow($0)"), "$g / $0"),
+                   "0.6931471805599453 * $g * $r")
+        .with({.undoes = {ScalarOp::log2}, .groups = 1}),
+    differentiable(of_floats(ScalarOp::expm1, "expm1", 1, 1.5f, "expm1_f32($0)", "expm1_narrow($0)"), "$g * exp($0)")
+        .with({.groups = 1}),
+    differentiable(of_floats(ScalarOp::log, "log", 1, 1.2f, "log_f32($0)", "log_narrow($0)"), "$g / $0")
+        .with({.undoes = {ScalarOp::exp}}),
     differentiable(of_floats(ScalarOp::log2, "log2", 1, 1.2f, "log2_f32($0)", "log2_narrow($0)"),
-                   "$g / (0.6931471805599453 * $0)"),
+                   "$g / (0.6931471805599453 * $0)")
+        .with({.undoes = {ScalarOp::exp2}}),
     differentiable(of_floats(ScalarOp::log10, "log10", 1, 1.2f, "log10_f32($0)", "log10_narrow($0)"),
                    "$g / (2.302585092994046 * $0)"),
     differentiable(of_floats(ScalarOp::log1p, "log1p", 1, 2, "log1p_f32($0)", "log1p_narrow($0)"), "$g / ($0 + 1)"),
-    differentiable(of_floats(ScalarOp::sin, "sin", 1, 1.4f, "sin_f32($0)", "sin_narrow($0)"), "$g * cos($0)"),
-    differentiable(of_floats(ScalarOp::cos, "cos", 1, 1.4f, "cos_f32($0)", "cos_narrow($0)"), "-$g * sin($0)"),
+    differentiable(of_floats(ScalarOp::sin, "sin", 1, 1.4f, "sin_f32($0)", "sin_narrow($0)"), "$g * cos($0)")
+        .with({.bound = Bound::one}),
+    differentiable(of_floats(ScalarOp::cos, "cos", 1, 1.4f, "cos_f32($0)", "cos_narrow($0)"), "-$g * sin($0)")
+        .with({.bound = Bound::one}),
     differentiable(of_floats(ScalarOp::tan, "tan", 1, 1.5f, "tan_f32($0)", "tan_narrow($0)"), "$g * (1 + square($r))"),
     differentiable(of_floats(ScalarOp::asin, "asin", 1, 1.1f, "asin_f32($0)", "asin_narrow($0)"),
                    "$g * rsqrt(1 - square($0))"),
     differentiable(of_floats(ScalarOp::acos, "acos", 1, 1.2f, "acos_f32($0)", "acos_narrow($0)"),
                    "-$g * rsqrt(1 - square($0))"),
     differentiable(of_floats(ScalarOp::atan, "atan", 1, 1.3f, "atan_f32($0)", "atan_narrow($0)"),
-                   "$g * square(1 / hypot($0, 1))"),
+                   "$g * square(1 / hypot($0, 1))")
+        .with({.bound = Bound::two, .groups = 1}),
     differentiable(of_floats(ScalarOp::sinh, "sinh", 1, 1.7f, "sinh_f32($0)", "sinh_narrow($0)"), "$g * cosh($0)"),
     differentiable(of_floats(ScalarOp::cosh, "cosh", 1, 1.3f, "cosh_f32($0)", "cosh_narrow($0)"), "$g * sinh($0)"),
     differentiable(of_floats(ScalarOp::tanh, "tanh", 1, 1.7f, "tanh_f32($0)", "tanh_narrow($0)"),
-                   "$g * select(less(abs($0), 0.5), 1 - square($r), " WEFT_TANH_TAIL("$0") ")"),
+                   "$g * select(less(abs($0), 0.5), 1 - square($r), " WEFT_TANH_TAIL("$0") ")")
+        .with({.bound = Bound::one}),
     differentiable(of_floats(ScalarOp::asinh, "asinh", 1, 3.3f, "asinh_f32($0)", "asinh_narrow($0)"),
-                   "$g / hypot($0, 1)"),
+                   "$g / hypot($0, 1)")
+        .with({.bound = Bound::operand_and_one}),
     differentiable(of_floats(ScalarOp::acosh, "acosh", 1, 2.9f, "acosh_f32($0)", "acosh_narrow($0)"),
                    "$g * select(greater(abs($0), 1000000000), 1 / hypot($0, 1), rsqrt(square($0) - 1))"),
     differentiable(of_floats(ScalarOp::atanh, "atanh", 1, 3.3f, "atanh_f32($0)", "atanh_narrow($0)"),
                    "$g / (1 - square($0))"),
     differentiable(of_floats(ScalarOp::erf, "erf", 1, 3, "erf_f32($0)", "erf_narrow($0)"),
-                   "1.1283791670955126 * $g * exp(-square($0))"),
+                   "1.1283791670955126 * $g * exp(-square($0))")
+        .with({.bound = Bound::one, .groups = 3}),
     differentiable(of_floats(ScalarOp::erfc, "erfc", 1, 3.2f, "erfc_f32($0)", "erfc_narrow($0)"),
-                   "-1.1283791670955126 * $g * exp(-square($0))"),
+                   "-1.1283791670955126 * $g * exp(-square($0))")
+        .with({.bound = Bound::two, .groups = 3}),
     differentiable(of_floats(erfinv, "erfinv", 1, 4, "erfinv_f32($0)", "erfinv_narrow($0)"),
                    "0.886226925452758 * $g * exp(square($r))"),
     differentiable(of_floats(ScalarOp::lgamma, "lgamma", 1, 6.6f, "lgamma_f32($0)"), "$g * digamma($0)"),
     differentiable(of_floats(digamma, "digamma", 1, 5.5f, "digamma_f32($0)"), kTrigamma),
     differentiable(of_floats(sigmoid, "sigmoid", 1, 1.2f, "sigmoid_f32($0)", "sigmoid_narrow($0)"),
-                   "$g * $r * sigmoid(-$0)"),
+                   "$g * $r * sigmoid(-$0)")
+        .with({.bound = Bound::one, .groups = 1}),
     differentiable(of_floats(logsigmoid, "logsigmoid", 1, 3, "-softplus_f32(-$0)", "-softplus_narrow(-$0)"),
-                   "$g * sigmoid(-$0)"),
-    differentiable(of_floats(softplus, "softplus", 1, 3, "softplus_f32($0)", "softplus_narrow($0)"),
-                   "$g * sigmoid($0)"),
+                   "$g * sigmoid(-$0)")
+        .with({.bound = Bound::operand_and_one}),
+    differentiable(of_floats(softplus, "softplus", 1, 3, "softplus_f32($0)", "softplus_narrow($0)"), "$g * sigmoid($0)")
+        .with({.bound = Bound::operand_and_one}),
     differentiable(of_floats(mish, "mish", 1, 1.6f, "mish_f32($0)", "mish_narrow($0)"),
-                   "$g * (tanh(softplus($0)) + $0 * sigmoid($0) * (" WEFT_TANH_TAIL("softplus($0)") "))"),
+                   "$g * (tanh(softplus($0)) + $0 * sigmoid($0) * (" WEFT_TANH_TAIL("softplus($0)") "))")
+        .with({.bound = Bound::operand}),
     differentiable({relu, "relu", 1, kNumber, same, kCheap, "relu_f32($0)", "max($0, 0)", "$0", "relu_i64($0)", "$0"},
-                   "select(less_equal($0, 0), 0, $g)"),
+                   "select(less_equal($0, 0), 0, $g)")
+        .with({.idempotent = true, .exact = true, .keeps_width = true, .bound = Bound::operand}),
     differentiable(of_floats(gelu_erf, "gelu_erf", 1, 2.4f, "gelu_erf_f32($0)", "gelu_erf_narrow($0)"),
-                   "$g * (0.5 * erfc(-0.7071067811865476 * $0) + 0.3989422804014327 * $0 * exp(-0.5 * square($0)))"),
+                   "$g * (0.5 * erfc(-0.7071067811865476 * $0) + 0.3989422804014327 * $0 * exp(-0.5 * square($0)))")
+        .with({.bound = Bound::operand, .groups = 3}),
     differentiable(of_floats(gelu_tanh, "gelu_tanh", 1, 1.4f, "gelu_tanh_f32($0)", "gelu_tanh_narrow($0)"),
                    "$g * sigmoid(" WEFT_GELU_TANH ") * (1 + " WEFT_NEAR " * sigmoid(-" WEFT_GELU_TANH
-                   ") * 1.5957691216057308 * (1 + 0.134145 * square(" WEFT_NEAR ")))"),
+                   ") * 1.5957691216057308 * (1 + 0.134145 * square(" WEFT_NEAR ")))")
+        .with({.bound = Bound::operand}),
     differentiable(of_floats(gelu_quick, "gelu_quick", 1, 1.2f, "gelu_quick_f32($0)", "gelu_quick_narrow($0)"),
-                   "$g * sigmoid(1.702 * $0) * (1 + 1.702 * $0 * sigmoid(-1.702 * $0))"),
+                   "$g * sigmoid(1.702 * $0) * (1 + 1.702 * $0 * sigmoid(-1.702 * $0))")
+        .with({.bound = Bound::operand}),
     differentiable(of_floats(silu, "silu", 1, 1.2f, "silu_f32($0)", "silu_narrow($0)"),
-                   "$g * sigmoid($0) * (1 + $0 * sigmoid(-$0))"),
-    {logical_not, "logical_not", 1, kBool, same, kCheap, "", "", "(1u - $0)"},
-    {bitwise_not, "bitwise_not", 1, kBits, same, kCheap, "", "~$0", "~$0", "~$0"},
+                   "$g * sigmoid($0) * (1 + $0 * sigmoid(-$0))")
+        .with({.bound = Bound::operand, .groups = 1}),
+    ScalarOpInfo{logical_not, "logical_not", 1, kBool, same, kCheap, "", "", "(1u - $0)"}.with({.involution = true}),
+    ScalarOpInfo{bitwise_not, "bitwise_not", 1, kBits, same, kCheap, "", "~$0", "~$0", "~$0"}.with(
+        {.involution = true, .bitwise = true, .bool_text = "(1u - $0)"}),
     {popcount, "popcount", 1, kInteger, same, kCheap, "", "countOneBits($0 << (32u - $wu))", "", "popcount_64($0)"},
     {clz, "clz", 1, kInteger, same, kCheap, "", "min(countLeadingZeros($0 << (32u - $wu)), $w)", "", "clz_64($0)"},
     {is_nan, "is_nan", 1, kFloat, boolean, kCheap, "u32(is_nan_f32($0))"},
@@ -184,88 +234,137 @@ constexpr ScalarOpInfo kOps[] = {
     {angle, "angle", 1, kComplex, Yields::real, 2.9f, "", "", "", "", "", "atan2_f32($0.y, $0.x)"},
     differentiable(
         {add, "add", 2, kNumber | kComplex, same, kCheap, "($0 + $1)", "", "", "add_64($0, $1)", "", "($0 + $1)"}, "$g",
-        "$g"),
+        "$g")
+        .with({.commutative = true, .neutral = -0.0, .arithmetic = true, .bound = Bound::sum}),
     differentiable(
         {sub, "sub", 2, kNumber | kComplex, same, kCheap, "($0 - $1)", "", "", "sub_64($0, $1)", "", "($0 - $1)"}, "$g",
-        "-$g"),
+        "-$g")
+        .with({.neutral = 0.0, .arithmetic = true, .cancels_itself = true, .bound = Bound::sum}),
     differentiable(
         {mul, "mul", 2, kNumber | kComplex, same, kCheap, "($0 * $1)", "", "", "mul_64($0, $1)", "", "mul_c64($0, $1)"},
-        "$g * $1", "$g * $0"),
+        "$g * $1", "$g * $0")
+        .with({.commutative = true,
+               .neutral = 1,
+               .arithmetic = true,
+               .undoes = {ScalarOp::sqrt, rsqrt, reciprocal},
+               .bound = Bound::product}),
     differentiable({ScalarOp::div, "div", 2, kNumber | kComplex, same, 0.2f, "div_f32($0, $1)", "div_i32($0, $1)",
                     "div_u32($0, $1)", "div_i64($0, $1)", "div_u64($0, $1)", "div_c64($0, $1)"},
-                   "$g / $1", "-$g * $r / $1"),
-    differentiable(of_floats(div_rn, "div_rn", 2, 0.5f, "div_rn_f32($0, $1)"), "$g / $1", "-$g * $r / $1"),
+                   "$g / $1", "-$g * $r / $1")
+        .with({.neutral = 1,
+               .arithmetic = true,
+               .cancels_itself = true,
+               .divides = true,
+               .undoes = {reciprocal},
+               .bound = Bound::quotient}),
+    differentiable(of_floats(div_rn, "div_rn", 2, 0.5f, "div_rn_f32($0, $1)"), "$g / $1", "-$g * $r / $1")
+        .with({.arithmetic = true, .divides = true}),
     differentiable({floor_divide, "floor_divide", 2, kNumber, same, 1.9f, "floor_divide_f32($0, $1)",
                     "floor_divide_i32($0, $1)", "div_u32($0, $1)", "floor_divide_i64($0, $1)", "div_u64($0, $1)"},
-                   "0", "0"),
+                   "0", "0")
+        .with({.arithmetic = true, .cancels_itself = true, .discontinuous = true}),
     differentiable({rem, "rem", 2, kNumber, same, 1.2f, "rem_f32($0, $1)", "rem_i32($0, $1)", "rem_u32($0, $1)",
                     "rem_i64($0, $1)", "rem_u64($0, $1)"},
-                   "$g", "-$g * trunc($0 / $1)"),
+                   "$g", "-$g * trunc($0 / $1)")
+        .with({.arithmetic = true, .cancels_itself = true, .discontinuous = true}),
     differentiable({ScalarOp::remainder, "remainder", 2, kNumber, same, 1.4f, "remainder_f32($0, $1)",
                     "remainder_i32($0, $1)", "rem_u32($0, $1)", "remainder_i64($0, $1)", "rem_u64($0, $1)"},
-                   "$g", "-$g * floor_divide($0, $1)"),
+                   "$g", "-$g * floor_divide($0, $1)")
+        .with({.arithmetic = true, .cancels_itself = true, .discontinuous = true}),
     differentiable({ScalarOp::pow, "pow", 2, kNumber, same, 4.8f, "pow_f32($0, $1)", "pow_i32($0, $1)",
                     "pow_u32($0, $1)", "pow_i64($0, $1)", "pow_u64($0, $1)", "", "pow_narrow($0, $1)"},
                    "select(equal($1, 0), 0, $g * $1 * pow($0, $1 - 1))",
-                   "select(logical_and(equal($0, 0), greater_equal($1, 0)), 0, $g * $r * log($0))"),
+                   "select(logical_and(equal($0, 0), greater_equal($1, 0)), 0, $g * $r * log($0))")
+        .with({.neutral = 1, .discontinuous = true}),
     differentiable(of_floats(ScalarOp::atan2, "atan2", 2, 2.9f, "atan2_f32($0, $1)"),
                    "$g * ($1 / " WEFT_DISTANCE ") / " WEFT_DISTANCE, "-$g * ($0 / " WEFT_DISTANCE ") / " WEFT_DISTANCE),
     differentiable(of_floats(ScalarOp::hypot, "hypot", 2, 0.9f, "hypot_f32($0, $1)", "hypot_narrow($0, $1)"),
                    "$g * ($0 / $r)", "$g * ($1 / $r)"),
     differentiable({ScalarOp::copysign, "copysign", 2, kFloat, same, kCheap, "copysign_f32($0, $1)"},
-                   "$g * sign($0) * copysign(1, $1)", "0"),
-    differentiable({ScalarOp::nextafter, "nextafter", 2, kFloat, same, 0.4f, "nextafter_f32($0, $1)"}, "$g", "0"),
+                   "$g * sign($0) * copysign(1, $1)", "0")
+        .with({.exact = true}),
+    differentiable({ScalarOp::nextafter, "nextafter", 2, kFloat, same, 0.4f, "nextafter_f32($0, $1)"}, "$g", "0")
+        .with({.discontinuous = true, .narrow_texts = &kNextafter}),
     differentiable(of_floats(logaddexp, "logaddexp", 2, 3.2f, "logaddexp_f32($0, $1)"), "$g * sigmoid($0 - $1)",
                    "$g * sigmoid($1 - $0)"),
-    differentiable(of_floats(gammainc, "gammainc", 2, 100, "gammainc_f32($0, $1)"), "", "$g * " WEFT_GAMMA_DENSITY),
-    differentiable(of_floats(gammaincc, "gammaincc", 2, 100, "gammaincc_f32($0, $1)"), "", "-$g * " WEFT_GAMMA_DENSITY),
+    differentiable(of_floats(gammainc, "gammainc", 2, 100, "gammainc_f32($0, $1)"), "", "$g * " WEFT_GAMMA_DENSITY)
+        .with({.operands = {"a", "x"}}),
+    differentiable(of_floats(gammaincc, "gammaincc", 2, 100, "gammaincc_f32($0, $1)"), "", "-$g * " WEFT_GAMMA_DENSITY)
+        .with({.operands = {"a", "x"}}),
     differentiable(
         {min, "min", 2, kAny, same, kCheap, "min_f32($0, $1)", "min($0, $1)", "", "min_i64($0, $1)", "min_u64($0, $1)"},
         "select(greater($0, $1), 0, select(equal($0, $1), 0.5 * $g, $g))",
-        "select(greater($1, $0), 0, select(equal($0, $1), 0.5 * $g, $g))"),
+        "select(greater($1, $0), 0, select(equal($0, $1), 0.5 * $g, $g))")
+        .with(kExtremum),
     differentiable(
         {max, "max", 2, kAny, same, kCheap, "max_f32($0, $1)", "max($0, $1)", "", "max_i64($0, $1)", "max_u64($0, $1)"},
         "select(less($0, $1), 0, select(equal($0, $1), 0.5 * $g, $g))",
-        "select(less($1, $0), 0, select(equal($0, $1), 0.5 * $g, $g))"),
+        "select(less($1, $0), 0, select(equal($0, $1), 0.5 * $g, $g))")
+        .with(kExtremum),
     differentiable({ScalarOp::fmin, "fmin", 2, kAny, same, kCheap, "fmin_f32($0, $1)", "min($0, $1)", "",
                     "min_i64($0, $1)", "min_u64($0, $1)"},
                    "select(logical_or(less($0, $1), is_nan($1)), $g, select(equal($0, $1), 0.5 * $g, 0))",
-                   "select(logical_or(less($0, $1), is_nan($1)), 0, select(equal($0, $1), 0.5 * $g, $g))"),
+                   "select(logical_or(less($0, $1), is_nan($1)), 0, select(equal($0, $1), 0.5 * $g, $g))")
+        .with({.orders = true, .exact = true, .keeps_width = true, .bound = Bound::larger}),
     differentiable({ScalarOp::fmax, "fmax", 2, kAny, same, kCheap, "fmax_f32($0, $1)", "max($0, $1)", "",
                     "max_i64($0, $1)", "max_u64($0, $1)"},
                    "select(logical_or(greater($0, $1), is_nan($1)), $g, select(equal($0, $1), 0.5 * $g, 0))",
-                   "select(logical_or(greater($0, $1), is_nan($1)), 0, select(equal($0, $1), 0.5 * $g, $g))"),
-    {gcd, "gcd", 2, kInteger, same, 30, "", "gcd_i32($0, $1)", "gcd_u32($0, $1)", "gcd_i64($0, $1)", "gcd_u64($0, $1)"},
-    {lcm, "lcm", 2, kInteger, same, 30, "", "lcm_i32($0, $1)", "lcm_u32($0, $1)", "lcm_i64($0, $1)", "lcm_u64($0, $1)"},
-    {equal, "equal", 2, kAny | kComplex, boolean, kCheap, "u32(equal_f32($0, $1))", "u32($0 == $1)", "",
-     "u32(all($0 == $1))", "", "u32(equal_c64($0, $1))"},
-    {not_equal, "not_equal", 2, kAny | kComplex, boolean, kCheap, "u32(!equal_f32($0, $1))", "u32($0 != $1)", "",
-     "u32(any($0 != $1))", "", "u32(!equal_c64($0, $1))"},
-    {less, "less", 2, kAny, boolean, kCheap, "u32(less_f32($0, $1))", "u32($0 < $1)", "", "u32(less_i64($0, $1))",
-     "u32(less_u64($0, $1))"},
-    {less_equal, "less_equal", 2, kAny, boolean, kCheap, "u32(less_equal_f32($0, $1))", "u32($0 <= $1)", "",
-     "u32(!less_i64($1, $0))", "u32(!less_u64($1, $0))"},
-    {greater, "greater", 2, kAny, boolean, kCheap, "u32(less_f32($1, $0))", "u32($0 > $1)", "", "u32(less_i64($1, $0))",
-     "u32(less_u64($1, $0))"},
-    {greater_equal, "greater_equal", 2, kAny, boolean, kCheap, "u32(less_equal_f32($1, $0))", "u32($0 >= $1)", "",
-     "u32(!less_i64($0, $1))", "u32(!less_u64($0, $1))"},
-    {logical_and, "logical_and", 2, kBool, same, kCheap, "", "", "($0 & $1)"},
-    {logical_or, "logical_or", 2, kBool, same, kCheap, "", "", "($0 | $1)"},
-    {logical_xor, "logical_xor", 2, kBool, same, kCheap, "", "", "($0 ^ $1)"},
-    {bitwise_and, "bitwise_and", 2, kBits, same, kCheap, "", "($0 & $1)", "", "($0 & $1)"},
-    {bitwise_or, "bitwise_or", 2, kBits, same, kCheap, "", "($0 | $1)", "", "($0 | $1)"},
-    {bitwise_xor, "bitwise_xor", 2, kBits, same, kCheap, "", "($0 ^ $1)", "", "($0 ^ $1)"},
+                   "select(logical_or(greater($0, $1), is_nan($1)), 0, select(equal($0, $1), 0.5 * $g, $g))")
+        .with({.orders = true, .exact = true, .keeps_width = true, .bound = Bound::larger}),
+    ScalarOpInfo{gcd, "gcd", 2, kInteger, same, 30, "", "gcd_i32($0, $1)", "gcd_u32($0, $1)", "gcd_i64($0, $1)",
+                 "gcd_u64($0, $1)"}
+        .with({.commutative = true}),
+    ScalarOpInfo{lcm, "lcm", 2, kInteger, same, 30, "", "lcm_i32($0, $1)", "lcm_u32($0, $1)", "lcm_i64($0, $1)",
+                 "lcm_u64($0, $1)"}
+        .with({.commutative = true}),
+    ScalarOpInfo{equal, "equal", 2, kAny | kComplex, boolean, kCheap, "u32(equal_f32($0, $1))", "u32($0 == $1)", "",
+                 "u32(all($0 == $1))", "", "u32(equal_c64($0, $1))"}
+        .with({.commutative = true, .relation = Relation::equal}),
+    ScalarOpInfo{not_equal, "not_equal", 2, kAny | kComplex, boolean, kCheap, "u32(!equal_f32($0, $1))",
+                 "u32($0 != $1)", "", "u32(any($0 != $1))", "", "u32(!equal_c64($0, $1))"}
+        .with({.commutative = true, .relation = Relation::not_equal}),
+    ScalarOpInfo{less, "less", 2, kAny, boolean, kCheap, "u32(less_f32($0, $1))", "u32($0 < $1)", "",
+                 "u32(less_i64($0, $1))", "u32(less_u64($0, $1))"}
+        .with({.relation = Relation::less}),
+    ScalarOpInfo{less_equal, "less_equal", 2, kAny, boolean, kCheap, "u32(less_equal_f32($0, $1))", "u32($0 <= $1)", "",
+                 "u32(!less_i64($1, $0))", "u32(!less_u64($1, $0))"}
+        .with({.relation = Relation::less_equal}),
+    ScalarOpInfo{greater, "greater", 2, kAny, boolean, kCheap, "u32(less_f32($1, $0))", "u32($0 > $1)", "",
+                 "u32(less_i64($1, $0))", "u32(less_u64($1, $0))"}
+        .with({.relation = Relation::greater}),
+    ScalarOpInfo{greater_equal, "greater_equal", 2, kAny, boolean, kCheap, "u32(less_equal_f32($1, $0))",
+                 "u32($0 >= $1)", "", "u32(!less_i64($0, $1))", "u32(!less_u64($0, $1))"}
+        .with({.relation = Relation::greater_equal}),
+    ScalarOpInfo{logical_and, "logical_and", 2, kBool, same, kCheap, "", "", "($0 & $1)"}.with(
+        {.commutative = true, .idempotent = true}),
+    ScalarOpInfo{logical_or, "logical_or", 2, kBool, same, kCheap, "", "", "($0 | $1)"}.with(
+        {.commutative = true, .idempotent = true}),
+    ScalarOpInfo{logical_xor, "logical_xor", 2, kBool, same, kCheap, "", "", "($0 ^ $1)"}.with({.commutative = true}),
+    ScalarOpInfo{bitwise_and, "bitwise_and", 2, kBits, same, kCheap, "", "($0 & $1)", "", "($0 & $1)"}.with(
+        {.commutative = true, .idempotent = true, .keeps_width = true, .bitwise = true}),
+    ScalarOpInfo{bitwise_or, "bitwise_or", 2, kBits, same, kCheap, "", "($0 | $1)", "", "($0 | $1)"}.with(
+        {.commutative = true, .idempotent = true, .keeps_width = true, .bitwise = true}),
+    ScalarOpInfo{bitwise_xor, "bitwise_xor", 2, kBits, same, kCheap, "", "($0 ^ $1)", "", "($0 ^ $1)"}.with(
+        {.commutative = true, .keeps_width = true, .bitwise = true}),
     {shift_left, "shift_left", 2, kInteger, same, kCheap, "", "shift_left_i32($0, $1)", "shift_left_u32($0, $1)",
      "shift_left_64($0, $1)"},
-    {shift_right, "shift_right", 2, kInteger, same, kCheap, "", "shift_right_i32($0, $1)", "shift_right_u32($0, $1)",
-     "shift_right_i64($0, $1)", "shift_right_u64($0, $1)"},
-    {ScalarOp::complex, "complex", 2, kFloat, Yields::complex, kCheap, "vec2<f32>($0, $1)"},
+    ScalarOpInfo{shift_right, "shift_right", 2, kInteger, same, kCheap, "", "shift_right_i32($0, $1)",
+                 "shift_right_u32($0, $1)", "shift_right_i64($0, $1)", "shift_right_u64($0, $1)"}
+        .with({.keeps_width = true}),
+    ScalarOpInfo{ScalarOp::complex, "complex", 2, kFloat, Yields::complex, kCheap, "vec2<f32>($0, $1)"}.with(
+        {.arithmetic = true}),
     differentiable({select, "select", 3, kAny | kComplex, same, kCheap, "select($2, $1, $0 != 0u)", "", "",
                     "select($2, $1, $0 != 0u)", "", "select($2, $1, $0 != 0u)"},
-                   "", "select($0, $g, 0)", "select($0, 0, $g)"),
+                   "", "select($0, $g, 0)", "select($0, 0, $g)")
+        .with({.exact = true,
+               .keeps_width = true,
+               .bound = Bound::larger,
+               .condition = true,
+               .operands = {"condition", "a", "b"}}),
     differentiable({ScalarOp::fma, "fma", 3, kNumber | kComplex, same, 0.3f, "fma($0, $1, $2)", "($0 * $1 + $2)", "",
                     "add_64(mul_64($0, $1), $2)", "", "(mul_c64($0, $1) + $2)"},
-                   "$g * $1", "$g * $0", "$g"),
+                   "$g * $1", "$g * $0", "$g")
+        .with({.arithmetic = true, .bound = Bound::product_and_sum}),
     differentiable({clamp, "clamp", 3, kNumber, same, 0.2f, "clamp_f32($0, $1, $2)", "min(max($0, $1), $2)", "",
                     "min_i64(max_i64($0, $1), $2)", "min_u64(max_u64($0, $1), $2)"},
                    "select(logical_or(less($0, $1), greater($0, $2)), 0, "
@@ -273,11 +372,17 @@ constexpr ScalarOpInfo kOps[] = {
                    "select(logical_and(less_equal($1, $2), less($0, $1)), $g, "
                    "select(logical_and(less($1, $2), equal($0, $1)), 0.5 * $g, 0))",
                    "select(logical_or(greater($1, $2), logical_and(less_equal($1, $2), greater($0, $2))), $g, "
-                   "select(logical_and(less($1, $2), equal($0, $2)), 0.5 * $g, 0))"),
+                   "select(logical_and(less($1, $2), equal($0, $2)), 0.5 * $g, 0))")
+        .with({.orders = true,
+               .exact = true,
+               .keeps_width = true,
+               .bound = Bound::limits,
+               .operands = {"x", "low", "high"}}),
     differentiable({ScalarOp::lerp, "lerp", 3, kFloat, same, kCheap, "lerp_f32($0, $1, $2)"}, "$g * (1 - $2)",
-                   "$g * $2", "$g * ($1 - $0)"),
-    differentiable(of_floats(betainc, "betainc", 3, 100, "betainc_f32($0, $1, $2)"), "", "",
-                   "$g * " WEFT_BETA_DENSITY)};
+                   "$g * $2", "$g * ($1 - $0)")
+        .with({.arithmetic = true, .compound = true, .operands = {"a", "b", "t"}}),
+    differentiable(of_floats(betainc, "betainc", 3, 100, "betainc_f32($0, $1, $2)"), "", "", "$g * " WEFT_BETA_DENSITY)
+        .with({.operands = {"a", "b", "x"}})};
 
 constexpr std::pair<std::string_view, ScalarOp> kOtherNames[] = {
     {"rint", ScalarOp::round},
