@@ -43,7 +43,8 @@ const std::map<std::string, Function>& functions() {
          return rotary_embedding(x[0], r);
        }},
       {"hadamard_transform", [](const Values& x, const json& o) {
-         return hadamard_transform(x[0], o.contains("scale") ? std::optional(o.at("scale").get<double>()) : std::nullopt);
+         return hadamard_transform(x[0],
+                                   o.contains("scale") ? std::optional(o.at("scale").get<double>()) : std::nullopt);
        }}};
   return all;
 }

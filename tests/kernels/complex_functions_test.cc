@@ -10,6 +10,7 @@
 
 #include "kernels/scalar_cases.h"
 #include "support/on_device.h"
+#include "weft/derivatives.h"
 
 namespace weft::test {
 namespace {
@@ -185,6 +186,58 @@ TEST_P(ComplexFunctions, Powers) {
     EXPECT_TRUE(same_part(y[i].real(), p.expected.real(), error) && same_part(y[i].imag(), p.expected.imag(), error))
         << text(z[i]) << "^" << text(w[i]) << " is " << text(y[i]) << ", expected " << text(p.expected);
   }
+}
+
+// The derivative of a function of one complex variable f is one number f': a tangent t becomes f' t, a cotangent g
+// becomes conj(f') g.
+TEST_P(ComplexFunctions, Derivatives) {
+  std::vector<Case> cases(std::begin(kCases), std::end(kCases));
+  cases.push_back({ScalarOp::log1p, [](Wide z) { return std::log(1.0 + z); }});
+  cases.push_back({ScalarOp::expm1, [](Wide z) { return std::exp(z) - 1.0; }});
+  cases.push_back({ScalarOp::rsqrt, [](Wide z) { return 1.0 / std::sqrt(z); }});
+  const std::vector<Complex> z = {{0.5f, 0.25f}, {-1.5f, 0.75f}, {0.25f, -2}, {3, 1.5f}, {-0.125f, -0.5f}};
+  const std::vector<Complex> g = {{1, 0}, {0, 1}, {0.5f, -2}, {-1, -1}, {2, 0.25f}};
+  const auto n = static_cast<std::int64_t>(z.size());
+  const auto tensor_of = [&](const std::vector<Complex>& v) {
+    return tensor(DType::c64, {n}, std::as_bytes(std::span(v)));
+  };
+  const auto expect = [&](const Tensor& got, const std::vector<Wide>& expected, const std::string& what) {
+    std::vector<Complex> y(z.size());
+    got.read_bytes(std::as_writable_bytes(std::span(y)));
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      EXPECT_LE(std::abs(Wide(y[i].real(), y[i].imag()) - expected[i]), 1e-5 * (1 + std::abs(expected[i])))
+          << what << text(z[i]) << ": " << text(y[i]) << ", expected " << expected[i];
+    }
+  };
+  const auto check = [&](const std::string& what, const auto& f, const auto& derivative) {
+    std::vector<Wide> forward, backward;
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const Wide d = derivative(i), v(g[i].real(), g[i].imag());
+      forward.push_back(d * v);
+      backward.push_back(std::conj(d) * v);
+    }
+    const auto [y, pull] = vjp(f)(tensor_of(z));
+    expect(pull(tensor_of(g)), backward, what + "'s vjp ");
+    const auto [same, tangent] = jvp(f)(tensor_of(z), tensor_of(g));
+    expect(tangent, forward, what + "'s jvp ");
+  };
+  const double h = 1e-5;
+  for (const Case& c : cases) {
+    check(
+        std::string(name(c.op)), [&](const Tensor& x) { return unary(c.op, x); },
+        [&](std::size_t i) {
+          const Wide at(z[i].real(), z[i].imag());
+          return (c.expected(at + h) - c.expected(at - h)) / (2 * h);
+        });
+  }
+  const std::vector<Complex> w = {{2, 0}, {0.5f, 1}, {-1, 0.5f}, {3, 0}, {0, 1}};
+  const auto wide = [](Complex v) { return Wide(v.real(), v.imag()); };
+  check(
+      "pow", [&](const Tensor& x) { return pow(x, tensor_of(w)); },
+      [&](std::size_t i) { return wide(w[i]) * std::pow(wide(z[i]), wide(w[i]) - 1.0); });
+  check(
+      "pow", [&](const Tensor& x) { return pow(tensor_of(w), x); },
+      [&](std::size_t i) { return std::pow(wide(w[i]), wide(z[i])) * std::log(wide(w[i])); });
 }
 
 }  // namespace
