@@ -1,5 +1,6 @@
 #include "kernels/elementwise/scalar_ops.h"
 
+#include <array>
 #include <utility>
 
 #include "core/format.h"
@@ -384,6 +385,50 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable(of_floats(betainc, "betainc", 3, 100, "betainc_f32($0, $1, $2)"), "", "", "$g * " WEFT_BETA_DENSITY)
         .with({.operands = {"a", "b", "x"}})};
 
+// The functions of floats that also take complex numbers: their text, of complex_math.wgsl, and derivatives that are no
+// formulas of complex numbers in the row above, because of an order or a branch cut.
+struct ComplexForm {
+  ScalarOp op;
+  std::string_view text;
+  std::array<std::string_view, 3> derivatives = {};
+};
+constexpr ComplexForm kComplexForms[] = {
+    {ScalarOp::sqrt, "sqrt_c64($0)"},
+    {rsqrt, "rsqrt_c64($0)"},
+    {ScalarOp::expm1, "expm1_c64($0)"},
+    {ScalarOp::log, "log_c64($0)"},
+    {ScalarOp::log2, "log2_c64($0)"},
+    {ScalarOp::log10, "log10_c64($0)"},
+    {ScalarOp::log1p, "log1p_c64($0)"},
+    {ScalarOp::sin, "sin_c64($0)"},
+    {ScalarOp::cos, "cos_c64($0)"},
+    {ScalarOp::tan, "tan_c64($0)"},
+    {ScalarOp::asin, "asin_c64($0)"},
+    {ScalarOp::acos, "acos_c64($0)"},
+    {ScalarOp::atan, "atan_c64($0)", {"$g / (square($0) + 1)"}},
+    {ScalarOp::sinh, "sinh_c64($0)"},
+    {ScalarOp::cosh, "cosh_c64($0)"},
+    {ScalarOp::tanh, "tanh_c64($0)", {"$g * (1 - square($r))"}},
+    {ScalarOp::asinh, "asinh_c64($0)", {"$g * rsqrt(square($0) + 1)"}},
+    {ScalarOp::acosh, "acosh_c64($0)", {"$g * rsqrt($0 - 1) * rsqrt($0 + 1)"}},
+    {ScalarOp::atanh, "atanh_c64($0)"},
+    // The power of 0 is a number where its derivative for the exponent is 0.
+    {ScalarOp::pow,
+     "pow_c64($0, $1)",
+     {"select(equal($1, 0), 0, $g * $1 * pow($0, $1 - 1))",
+      "select(logical_and(equal($0, 0), equal($r, $r)), 0, $g * $r * log($0))"}},
+};
+
+constexpr auto kAllOps = [] {
+  auto rows = std::to_array(kOps);
+  for (const ComplexForm& form : kComplexForms) {
+    ScalarOpInfo& row = rows[static_cast<std::size_t>(form.op)];
+    row.types |= kComplex;
+    row.c64 = form.text;
+  }
+  return rows;
+}();
+
 constexpr std::pair<std::string_view, ScalarOp> kOtherNames[] = {
     {"rint", ScalarOp::round},
     {"round_even", ScalarOp::round},
@@ -440,7 +485,7 @@ constexpr FunctionText kTexts[] = {
     {"floor", "⌊x⌋", "the greatest integer that is not above x"},
     {"trunc", "sign(x) · ⌊|x|⌋", "x without its fraction"},
     {"round", "the integer nearest to x", "ties go to the even one"},
-    {"sqrt", "√x", "the square root; NaN of negative numbers"},
+    {"sqrt", "√x", "the square root; NaN of negative numbers, of complex ones that in the right half plane"},
     {"rsqrt", "1 / √x", "the reciprocal of the square root"},
     {"cbrt", "∛x", "the cube root, negative of negative numbers"},
     {"reciprocal", "1 / x", "the reciprocal"},
@@ -448,7 +493,7 @@ constexpr FunctionText kTexts[] = {
     {"exp", "exp(x)", "the exponential"},
     {"exp2", "2^x", "the power of 2"},
     {"expm1", "exp(x) - 1", "exact also where x is near 0"},
-    {"log", "ln x", "the natural logarithm; NaN of negative numbers, -∞ of 0"},
+    {"log", "ln x", "the natural logarithm; NaN of negative numbers, -∞ of 0; of complex ones ln |x| + i arg(x)"},
     {"log2", "log₂ x", "the logarithm to base 2"},
     {"log10", "log₁₀ x", "the logarithm to base 10"},
     {"log1p", "ln(1 + x)", "exact also where x is near 0"},
@@ -498,7 +543,7 @@ constexpr FunctionText kTexts[] = {
     {"floor_divide", "⌊a / b⌋", "the quotient rounded down; of integers x / 0 is 0"},
     {"rem", "a - b · trunc(a / b)", "the remainder with the sign of a, as in C; of integers by 0 it is 0"},
     {"remainder", "a - b · ⌊a / b⌋", "the remainder with the sign of b, as in Python; of integers by 0 it is 0"},
-    {"pow", "a^b", "the power; of integers it wraps"},
+    {"pow", "a^b", "the power; of integers it wraps, of complex numbers it is exp(b ln a)"},
     {"atan2", "arg(b + a i)", "the angle of the point (x = b, y = a), in [-π, π]"},
     {"hypot", "sqrt(a² + b²)", "without overflow in between"},
     {"copysign", "|a| · sign(b)", "the magnitude of a with the sign of b, also of zeros"},
@@ -538,7 +583,14 @@ constexpr FunctionText kTexts[] = {
 
 std::span<const FunctionText> scalar_texts() { return kTexts; }
 
-const ScalarOpInfo& info(ScalarOp op) { return kOps[static_cast<std::size_t>(op)]; }
+const ScalarOpInfo& info(ScalarOp op) { return kAllOps[static_cast<std::size_t>(op)]; }
+
+std::string_view complex_derivative(ScalarOp op, std::size_t operand) {
+  for (const ComplexForm& form : kComplexForms) {
+    if (form.op == op && !form.derivatives[operand].empty()) return form.derivatives[operand];
+  }
+  return info(op).derivatives[operand];
+}
 
 std::span<const std::pair<std::string_view, ScalarOp>> other_names() { return kOtherNames; }
 

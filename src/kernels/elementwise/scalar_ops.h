@@ -147,6 +147,8 @@ struct ScalarOpInfo {
 };
 
 const ScalarOpInfo& info(ScalarOp op);
+// The formula of a derivative where the operand is complex; ScalarOpInfo has that of floats.
+std::string_view complex_derivative(ScalarOp op, std::size_t operand);
 // Their other names: NumPy's, PyTorch's, C's, ONNX's.
 std::span<const std::pair<std::string_view, ScalarOp>> other_names();
 
