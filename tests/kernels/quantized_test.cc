@@ -598,7 +598,8 @@ TEST_P(QuantizedTest, OneBuffer) {
 
 // So many rows that GPUs with cooperative matrices decode the weights first.
 TEST_P(QuantizedTest, ManyRows) {
-  for (const QuantizedScheme scheme : {QuantizedScheme::affine, QuantizedScheme::q6_k, QuantizedScheme::nbits}) {
+  for (const QuantizedScheme scheme :
+       {QuantizedScheme::affine, QuantizedScheme::q6_k, QuantizedScheme::nbits, QuantizedScheme::iq3_s}) {
     for (const bool transposed : {false, true}) {
       if (leave_out_problem()) continue;
       const RandomWeights w = random_weights(rng_, scheme, {1}, 96, 512);

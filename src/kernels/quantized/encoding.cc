@@ -27,7 +27,7 @@ bool in_blocks(QuantizedScheme scheme) { return scheme >= QuantizedScheme::q4_0;
 // Throws for schemes that are only read.
 void check_scheme(std::string_view kernel, QuantizedScheme scheme) {
   const std::string_view name = kQuantizedSchemes[static_cast<std::size_t>(scheme)];
-  if (scheme == QuantizedScheme::gptq || scheme == QuantizedScheme::awq) {
+  if (groups_rows(scheme)) {
     throw Unsupported("{}: weights of {} are calibrated with a model's activations, which it does not have; use nbits",
                       kernel, name);
   }
