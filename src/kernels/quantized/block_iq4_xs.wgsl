@@ -9,5 +9,5 @@ fn factors_w(i: u32) -> vec2<f32> {
 }
 fn codes4_w(i: u32) -> vec4<f32> {
   let e = i % 256u;
-  return nonlinear4((bytes4_w(i / 256u * 136u + 8u + e / 32u * 16u + e % 16u) >> (e % 32u / 16u * 4u)) & 0x0f0f0f0fu);
+  return nonlinear4(bytes_of((bytes4_w(i / 256u * 136u + 8u + e / 32u * 16u + e % 16u) >> (e % 32u / 16u * 4u)) & 0x0f0f0f0fu));
 }

@@ -5,8 +5,6 @@ fn nonlinear(c: u32) -> f32 {
   let word = select(low, high, c >= 8u);
   return f32(i32(word << (24u - c % 4u * 8u)) >> 24u);
 }
-// Of four bytes.
-fn nonlinear4(word: u32) -> vec4<f32> {
-  let c = bytes_of(word);
+fn nonlinear4(c: vec4<u32>) -> vec4<f32> {
   return vec4<f32>(nonlinear(c.x), nonlinear(c.y), nonlinear(c.z), nonlinear(c.w));
 }

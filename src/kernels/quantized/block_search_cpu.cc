@@ -28,11 +28,11 @@ Powers powers_of(std::uint32_t magnitude) {
   return {std::bit_cast<float>((254 - exponent) << 23), std::bit_cast<float>(exponent << 23)};
 }
 
-// Multiplies numbers so; those that are 2^30 times smaller than the largest become 0. The largest becomes `magnitude`.
+// Multiplies numbers so; denormal ones, and those that are then below 2^-30, become 0.
 void normalise(float* x, int count, const Powers& p) {
   for (int i = 0; i < count; ++i) {
     const float v = x[i] * p.down;
-    x[i] = std::abs(v) < 0x1p-30f ? 0 : v;
+    x[i] = magnitude_bits(x[i]) < 0x800000 || std::abs(v) < 0x1p-30f ? 0 : v;
   }
 }
 std::uint32_t largest(const float* x, int count) {
