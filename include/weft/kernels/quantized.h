@@ -44,6 +44,7 @@ enum class QuantizedScheme : std::uint8_t {
   nvfp4,
   nbits,
   gptq,
+  gptq_v2,
   awq,
   q4_0,
   q4_1,
@@ -57,10 +58,22 @@ enum class QuantizedScheme : std::uint8_t {
   q6_k,
   iq4_nl,
   ggml_mxfp4,
+  tq1_0,
+  tq2_0,
+  iq4_xs,
+  iq3_s,
+  iq3_xxs,
+  iq2_s,
+  iq2_xs,
+  iq2_xxs,
+  iq1_s,
+  iq1_m,
+  ggml_nvfp4,
 };
 inline constexpr std::string_view kQuantizedSchemes[] = {
-    "integers", "affine", "mxfp4", "mxfp8", "nvfp4", "nbits", "gptq", "awq",  "q4_0",   "q4_1",
-    "q5_0",     "q5_1",   "q8_0",  "q2_k",  "q3_k",  "q4_k",  "q5_k", "q6_k", "iq4_nl", "ggml_mxfp4"};
+    "integers", "affine", "mxfp4", "mxfp8",   "nvfp4", "nbits",  "gptq",    "gptq_v2", "awq",    "q4_0",       "q4_1",
+    "q5_0",     "q5_1",   "q8_0",  "q2_k",    "q3_k",  "q4_k",   "q5_k",    "q6_k",    "iq4_nl", "ggml_mxfp4", "tq1_0",
+    "tq2_0",    "iq4_xs", "iq3_s", "iq3_xxs", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_s",   "iq1_m",  "ggml_nvfp4"};
 
 struct QuantizedFormat {
   QuantizedScheme scheme = QuantizedScheme::affine;
