@@ -338,7 +338,7 @@ TEST_F(Forms, Compile) {
     if (std::getenv("PROF")) {
       static auto t0 = std::chrono::steady_clock::now(); static std::uint64_t d0 = 0, x0 = 0;
       auto t1 = std::chrono::steady_clock::now();
-      std::printf("PROF %s %.2f s %zu dispatches %zu texts\n", kernels[k].c_str(), std::chrono::duration<double>(t1-t0).count(), (size_t)(compiled().dispatches-d0), (size_t)(compiled().texts.size()-x0));
+      std::printf("PROF %s %.2f s %zu dispatches %zu texts\n", kernels[k].c_str(), std::chrono::duration<double>(t1-t0).count(), (size_t)(compiled().dispatches-d0), (size_t)(compiled().texts.size()-x0)); std::fflush(stdout);
       t0=t1; d0=compiled().dispatches; x0=compiled().texts.size();
     }
   }
