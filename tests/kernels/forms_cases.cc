@@ -11,6 +11,8 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/variants.h"
 #include "kernels/plan_cache.h"
+#include "kernels/quantized/quantized_matmul.h"
+#include "kernels/quantized_cases.h"
 #include "kernels/scalar_cases.h"
 #include "kernels/softmax/softmax_split.h"
 #include "kernels/split_form.h"
@@ -355,9 +357,8 @@ Problem chosen_attention(Rng& rng, std::uint64_t number) {
 Problem attention_gradients(Rng& rng, std::uint64_t number) {
   const DType type = rng() % 3 ? DType::f16 : DType::f32;
   const bool few = rng() % 2;
-  const auto slices = [&](std::uint64_t n) { return static_cast<std::int64_t>(n % 9) * 32; };
-  const std::int64_t dim = few ? slices(number) : 8 * random_int(rng, 1, 32),
-                     value_dim = few ? slices(number / 9) : 8 * random_int(rng, 1, 32);
+  const std::int64_t dim = few ? static_cast<std::int64_t>(number % 8 + 1) * 32 : 8 * random_int(rng, 1, 32),
+                     value_dim = few ? static_cast<std::int64_t>(number / 8 % 9) * 32 : 8 * random_int(rng, 1, 32);
   const std::int64_t batch = random_int(rng, 1, 4), heads = random_int(rng, 1, 8), queries = few ? 32 : 1024,
                      keys = few ? 40 : 1024;
   const bool windowed = rng() % 3 == 0;
@@ -413,10 +414,10 @@ Problem row_gradients(Rng& rng, std::uint64_t) {
   const DType type = pick(rng, kFloats);
   const Shape shape = large_matrix(rng);
   const bool layer = rng() % 2, vectors = rng() % 2;
-  const View weight = large(DType::f32, {shape[1]});
+  const Shape row{shape[1]};
   return {.what = "gradients of large norms",
-          .inputs = list(large(type, shape), large(type, shape), weight),
-          .outputs = list(large(type, shape), weight, large(DType::f32, {shape[1]})),
+          .inputs = list(large(type, shape), large(type, shape), large(DType::f32, row)),
+          .outputs = list(large(type, shape), large(DType::f32, row), large(DType::f32, row)),
           .call = [=](Stream& s, auto in, auto out) {
             if (!vectors && layer) return kernels::layer_norm_gradient(s, in[0], in[1], in[2], out[0], 1, 1e-5);
             if (!vectors) return kernels::rms_norm_gradient(s, in[0], in[1], in[2], out[0], 1, 1e-5);
@@ -448,12 +449,73 @@ Problem sorts(Rng& rng, std::uint64_t) {
           .call = [](Stream& s, auto in, auto out) { kernels::sort(s, in[0], out[0], out[1], {.axis = 1}); }};
 }
 
+// ---- Quantised weights
+
+// Every scheme by every kernel that reads or writes it, one after the other.
+Problem quantised(Rng& rng, std::uint64_t number) {
+  using Scheme = kernels::QuantizedScheme;
+  constexpr std::size_t kSchemes = std::size(kernels::kQuantizedSchemes);
+  const auto scheme = static_cast<Scheme>(number % kSchemes);
+  const std::uint64_t what = number / kSchemes % 5;
+  constexpr std::int64_t kRows[] = {1, 4, 64}, kWeights[][2] = {{64, 256}, {30, 1024}, {256, 128}, {8, 4096}};
+  const auto& [rows, columns] = pick(rng, kWeights);
+  RandomWeights w = random_weights(rng, scheme, {}, rows, columns);
+  // Floats of 8 bits are integers, too; values of bytes may begin at an odd one.
+  for (View& v : w.views) {
+    const bool values = &v == &w.views[0], bytes = bits(v.dtype) == 8;
+    DType type = v.dtype;
+    if (values && scheme == Scheme::integers && !w.zeros) {
+      if (bytes) type = rng() % 3 == 0 ? DType::i8 : rng() % 2 ? DType::f8e4m3 : DType::f8e5m2;
+      if (bits(type) == 4) type = DType::i4;
+      if (bits(type) == 2) type = DType::i2;
+    }
+    v = large(type, v.shape(), values && bytes && rng() % 4 == 0 ? 1 : 0);
+  }
+  const DType type = w.scales && rng() % 2 && is_floating(w.views[1].dtype) && bits(w.views[1].dtype) > 8
+                         ? w.views[1].dtype
+                         : pick(rng, kFloats);
+  if (what == 0) {
+    return {.what = "weights decoded", .inputs = w.views, .outputs = list(large(type, w.shape)),
+            .call = [w](Stream& s, auto in, auto out) { kernels::dequantize_weights(s, w.matrix(in), out[0]); }};
+  }
+  if (what == 1) {
+    return {.what = "weights stored", .inputs = list(large(type, w.shape)), .outputs = w.views,
+            .call = [w](Stream& s, auto in, auto out) {
+              try {
+                kernels::quantize_weights(s, in[0], w.matrix(out));
+              } catch (const InvalidArgument&) {  // a scheme without a rule
+              }
+            }};
+  }
+  const std::int64_t m = kRows[what - 2], k = w.shape[-1], n = w.shape[-2];
+  Problem p{.what = "products with weights", .inputs = w.views, .outputs = list(large(type, {m, n}))};
+  p.inputs.push_back(large(type, {m, k}));
+  const std::uint64_t which = rng();
+  p.call = [w, which](Stream& s, auto in, auto out) {
+    const kernels::QuantizedMatrix weights = w.matrix(in);
+    if (s.gpu() && which % 2) {
+      // By one of the kernels that read runs, where it can.
+      std::vector<kernels::MatmulVariant> runs;
+      for (const kernels::MatmulVariant& v : kernels::matmul_variants()) {
+        if (v.kind == kernels::MatmulKind::read_gemv) runs.push_back(v);
+      }
+      const kernels::MatmulVariant& v = runs[which / 2 % runs.size()];
+      const kernels::QuantizedProblem q(in.back(), weights, std::nullopt, out[0], {}, {});
+      if (can_run(v, q.problem, s.gpu()->device().capabilities())) {
+        return kernels::quantized_matmul_by(*s.gpu(), q, nullptr, v);
+      }
+    }
+    kernels::quantized_matmul(s, in.back(), weights, std::nullopt, out[0]);
+  };
+  return p;
+}
+
 // ---- Others
 
 Problem random_numbers(Rng& rng, std::uint64_t number) {
   constexpr DType kIntegers[] = {DType::i64, DType::u64, DType::i32, DType::u8};
   const bool integers = number % 5 == 3;
-  const DType type = integers ? pick(rng, kIntegers) : pick(rng, kFloats);
+  const DType type = integers ? pick(rng, kIntegers) : number % 5 == 0 ? DType::f32 : pick(rng, kFloats);
   const Shape shape{random_int(rng, 1, 100000)};
   const std::uint64_t offset = rng() % 2 ? 0 : static_cast<std::uint64_t>(bits(type)) / 8;
   const std::int64_t most = type == DType::i64 || type == DType::u64 ? std::int64_t{1} << (rng() % 60) : 100;
@@ -488,7 +550,7 @@ Problem transforms(Rng& rng, std::uint64_t) {
 }
 
 Problem folds(Rng& rng, std::uint64_t) {
-  const int spatial = random_int(rng, 1, 5);
+  const int spatial = random_int(rng, 1, 3);
   Shape x{2, 4}, y{2, 4};
   for (int d = 0; d < spatial; ++d) y.push_back(random_int(rng, 4, 6));
   for (int d = 0; d < spatial; ++d) x.push_back(2);
@@ -680,6 +742,7 @@ const std::map<std::string, NumberedGenerator>& forms_cases() {
       {"row gradients", row_gradients},
       {"shared columns", shared_columns},
       {"sorts", sorts},
+      {"quantised", quantised},
       {"random numbers", random_numbers},
       {"transforms", transforms},
       {"folds", folds},

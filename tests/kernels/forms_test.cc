@@ -83,6 +83,12 @@ std::vector<DeviceKind> device_kinds() {
          c.minimum = c.reassociates_fp = true;
          c.max_workgroup_memory = 16 << 10, c.max_workgroup_size = 128, c.max_storage_buffers = 8;
        }},
+      // Subgroups of four.
+      {"mobile", true,
+       [=](Capabilities& c) {
+         hardware(c, 4, 4);
+         c.max_workgroup_memory = 16 << 10, c.max_workgroup_size = 256;
+       }},
       {"narrow", true, [=](Capabilities& c) { hardware(c, 32, 32), c.max_binding = 8 << 10; }},
   };
 }
