@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numbers>
 #include <span>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "graph/function_attributes.h"
 #include "graph/function_row.h"
 #include "graph/graph.h"
+#include "graph/host_sequence.h"
 #include "kernels/fft/plan.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -50,17 +50,9 @@ struct WindowAttributes {
 template <class F>
 Tensor window_of(std::string_view function, const WindowAttributes& a, const F& element) {
   const std::int64_t n = a.n;
-  const DType dtype = a.dtype;
-  if (n < 0) throw InvalidArgument("{}: n is {}; expected at least 0", function, n);
-  if (!is_floating(dtype)) throw TypeError("{}: dtype is {}; expected a floating type", function, name(dtype));
-  const auto size = static_cast<std::size_t>(bits(dtype)) / 8;
-  std::vector<std::byte> bytes = host_bytes(function, {dtype, {n}});
-  for (std::int64_t k = 0; k < n; ++k) {
-    const double value = n == 1 ? 1 : element(static_cast<double>(k), static_cast<double>(a.periodic ? n : n - 1));
-    const std::uint64_t element_bits = Number(value).bits(dtype);
-    std::memcpy(&bytes[static_cast<std::size_t>(k) * size], &element_bits, size);
-  }
-  return Graph::constant(TensorData::copy_of(dtype, {n}, bytes));
+  return host_sequence(function, "n", n, a.dtype, [&](std::int64_t k) {
+    return n == 1 ? 1 : element(static_cast<double>(k), static_cast<double>(a.periodic ? n : n - 1));
+  });
 }
 
 // Σ (-1)^i coefficients[i] cos(2πik / N).

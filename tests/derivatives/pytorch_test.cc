@@ -328,6 +328,10 @@ const std::map<std::string, Function>& functions_of_cases() {
       {"pinv", [](X x, P p) { return pinv(x[0], p.empty() ? std::nullopt : std::optional(p[0])); }},
       {"cond", [](X x, P p) { return condition_number(x[0], p[0] == 2 ? MatrixNorm::two : MatrixNorm::minus_two); }},
       {"lstsq", [](X x, P) { return lstsq(x[0], x[1]).solution; }},
+      {"lstsq_svd",
+       [](X x, P p) {
+         return lstsq_svd(x[0], x[1], p.empty() ? std::nullopt : std::optional(p[0])).solution;
+       }},
   };
   return table;
 }
