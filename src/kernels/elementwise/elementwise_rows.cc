@@ -16,7 +16,10 @@ std::vector<const char*> operand_names(std::optional<ScalarOp> op, int count) {
   if (op == ScalarOp::clamp) return {"x", "low", "high"};
   if (op == ScalarOp::lerp) return {"a", "b", "t"};
   if (op == ScalarOp::gammainc || op == ScalarOp::gammaincc) return {"a", "x"};
+  if (op == ScalarOp::gammaincinv) return {"a", "p"};
+  if (op == ScalarOp::gammainccinv) return {"a", "q"};
   if (op == ScalarOp::betainc) return {"a", "b", "x"};
+  if (op == ScalarOp::betaincinv) return {"a", "b", "p"};
   if (count == 1) return {"x"};
   if (count == 2) return {"a", "b"};
   return {"a", "b", "c"};
