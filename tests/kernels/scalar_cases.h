@@ -67,6 +67,17 @@ inline Tolerance tolerance(ScalarOp op, DType type) {
     case ScalarOp::gammaincc:
     case ScalarOp::betainc:
       return {.ulp = few, .absolute = 2e-38, .relative = 3e-6};
+    // What 3e-6 of the probability makes of x, for parameters from ¼ on: up to four times that (make_fit).
+    case ScalarOp::gammaincinv:
+    case ScalarOp::gammainccinv:
+    case ScalarOp::betaincinv:
+      return {.ulp = few, .absolute = 2e-38, .relative = 2e-5};
+    // Four units of the amplitude, which is at most 1.
+    case ScalarOp::j0:
+    case ScalarOp::j1:
+    case ScalarOp::y0:
+    case ScalarOp::y1:
+      return {.ulp = few, .absolute = 6e-7};
     // Terms that cancel.
     case logaddexp:
       return {.ulp = few, .absolute = 1e-6};
@@ -158,6 +169,21 @@ inline void make_fit(ScalarOp op, DType type, std::span<const View> in, Rng& rng
         return std::min(part & 0x7fffffffu, one) | (part & 0x80000000u);
       };
       set_element_bits(in[1], i, within_1(b & 0xffffffffu) | within_1(b >> 32) << 32);
+    }
+  }
+  // Of inverses the last operand is a probability, and the others are parameters of which it does not become a high
+  // power.
+  if (op == ScalarOp::gammaincinv || op == ScalarOp::gammainccinv || op == ScalarOp::betaincinv) {
+    const auto set = [&](const View& v, std::int64_t i, double x) {
+      set_element_bits(v, i, element_bits(host_view(type, {1}, std::vector<double>{x}), 0));
+    };
+    for (const View& v : in) {
+      const bool probability = &v == &in.back();
+      for (std::int64_t i = 0; i < v.count(); ++i) {
+        const double x = value(v, i);
+        if (probability && std::isfinite(x) && std::abs(x) > 1 && i % 8 != 0) set(v, i, 1 / std::abs(x));
+        if (!probability && x != 0 && std::abs(x) < 0.25) set(v, i, 0.25 + std::abs(x));
+      }
     }
   }
   // Shift amounts and exponents beyond a little more than the width are not interesting.

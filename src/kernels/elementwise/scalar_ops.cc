@@ -78,6 +78,21 @@ constexpr std::string_view kTrigamma = "select(less($0, 0), -$g, $g) * (" WEFT_T
                                                "exp(" WEFT_POWER("$0", "log($2)") " + " WEFT_POWER( \
                                                    "$1", "log1p(-$2)") " + " WEFT_BETA_FACTOR ")))"
 
+// The reciprocals of these densities at the inverses; at an infinite one the reciprocal is infinite.
+#define WEFT_GAMMA_SPREAD \
+  "select(is_inf($r), $r, exp($r - " WEFT_POWER("$0", "log($r)") " + lgamma($0)))"
+#define WEFT_BETA_SPREAD \
+  "exp(-" WEFT_POWER("$0", "log($r)") " - " WEFT_POWER("$1", "log1p(-$r)") " - " WEFT_BETA_FACTOR ")"
+
+// J1(x) / x, near 0 by its power series: there the derivatives of the quotient are differences of large terms.
+#define WEFT_NEAR_0 "select(less(abs($0), 0.5), square($0), 0)"
+constexpr std::string_view kJ1Slope =
+    "$g * (j0($0) - select(less(abs($0), 0.5), 0.5 + " WEFT_NEAR_0 " * (-0.0625 + " WEFT_NEAR_0
+    " * (0.0026041666666666665 + " WEFT_NEAR_0 " * (-0.00005425347222222222 + " WEFT_NEAR_0
+    " * (0.0000006781684027777778 + " WEFT_NEAR_0 " * (-0.000000005651403356481481 + " WEFT_NEAR_0
+    " * 0.00000000003364168665))))), $r / select(less(abs($0), 0.5), 1, $0)))";
+#undef WEFT_NEAR_0
+
 // The row with a function's derivatives for its operands.
 constexpr ScalarOpInfo differentiable(ScalarOpInfo row, std::string_view d0, std::string_view d1 = {},
                                       std::string_view d2 = {}) {
@@ -192,6 +207,18 @@ constexpr ScalarOpInfo kOps[] = {
                    "0.886226925452758 * $g * exp(square($r))"),
     differentiable(of_floats(ScalarOp::lgamma, "lgamma", 1, 6.6f, "lgamma_f32($0)"), "$g * digamma($0)"),
     differentiable(of_floats(digamma, "digamma", 1, 5.5f, "digamma_f32($0)"), kTrigamma),
+    differentiable(of_floats(ScalarOp::j0, "j0", 1, 15, "j0_f32($0)"), "-$g * j1($0)"),
+    differentiable(of_floats(ScalarOp::j1, "j1", 1, 15, "j1_f32($0)"), kJ1Slope),
+    differentiable(of_floats(ScalarOp::y0, "y0", 1, 20, "y0_f32($0)"), "-$g * y1($0)"),
+    // (Near 0, where both terms may be infinite, by 2/(πx²).)
+    differentiable(of_floats(ScalarOp::y1, "y1", 1, 20, "y1_f32($0)"),
+                   "$g * select(less($0, 0.00000000000001), 1.5707963267948966 * square($r), y0($0) - $r / $0)"),
+    differentiable(of_floats(k0, "k0", 1, 25, "k0_f32($0)"), "-$g * k1($0)"),
+    differentiable(of_floats(k1, "k1", 1, 25, "k1_f32($0)"), "-$g * (k0($0) + $r / $0)"),
+    differentiable(of_floats(k0e, "k0e", 1, 25, "k0e_f32($0)"),
+                   "-$g * select(equal($0, 0), k1e($0), k1e($0) - $r)"),
+    differentiable(of_floats(k1e, "k1e", 1, 25, "k1e_f32($0)"),
+                   "$g * ($r * (1 - 1 / $0) - k0e($0))"),
     differentiable(of_floats(sigmoid, "sigmoid", 1, 1.2f, "sigmoid_f32($0)", "sigmoid_narrow($0)"),
                    "$g * $r * sigmoid(-$0)")
         .with({.bound = Bound::one, .groups = 1}),
@@ -292,6 +319,12 @@ constexpr ScalarOpInfo kOps[] = {
         .with({.operands = {"a", "x"}}),
     differentiable(of_floats(gammaincc, "gammaincc", 2, 100, "gammaincc_f32($0, $1)"), "", "-$g * " WEFT_GAMMA_DENSITY)
         .with({.operands = {"a", "x"}}),
+    differentiable(of_floats(gammaincinv, "gammaincinv", 2, 500, "gammaincinv_f32($0, $1)"), "",
+                   "$g * " WEFT_GAMMA_SPREAD)
+        .with({.operands = {"a", "p"}}),
+    differentiable(of_floats(gammainccinv, "gammainccinv", 2, 500, "gammainccinv_f32($0, $1)"), "",
+                   "-$g * " WEFT_GAMMA_SPREAD)
+        .with({.operands = {"a", "q"}}),
     differentiable(
         {min, "min", 2, kAny, same, kCheap, "min_f32($0, $1)", "min($0, $1)", "", "min_i64($0, $1)", "min_u64($0, $1)"},
         "select(greater($0, $1), 0, select(equal($0, $1), 0.5 * $g, $g))",
@@ -383,7 +416,10 @@ constexpr ScalarOpInfo kOps[] = {
                    "$g * $2", "$g * ($1 - $0)")
         .with({.arithmetic = true, .compound = true, .operands = {"a", "b", "t"}}),
     differentiable(of_floats(betainc, "betainc", 3, 100, "betainc_f32($0, $1, $2)"), "", "", "$g * " WEFT_BETA_DENSITY)
-        .with({.operands = {"a", "b", "x"}})};
+        .with({.operands = {"a", "b", "x"}}),
+    differentiable(of_floats(betaincinv, "betaincinv", 3, 500, "betaincinv_f32($0, $1, $2)"), "", "",
+                   "$g * " WEFT_BETA_SPREAD)
+        .with({.operands = {"a", "b", "p"}})};
 
 // The functions of floats that also take complex numbers: their text, of complex_math.wgsl, and derivatives that are no
 // formulas of complex numbers in the row above, because of an order or a branch cut.
@@ -464,6 +500,14 @@ constexpr std::pair<std::string_view, ScalarOp> kOtherNames[] = {
     {"arctanh", ScalarOp::atanh},
     {"igamma", gammainc},
     {"igammac", gammaincc},
+    {"bessel_j0", ScalarOp::j0},
+    {"bessel_j1", ScalarOp::j1},
+    {"bessel_y0", ScalarOp::y0},
+    {"bessel_y1", ScalarOp::y1},
+    {"modified_bessel_k0", k0},
+    {"modified_bessel_k1", k1},
+    {"scaled_modified_bessel_k0", k0e},
+    {"scaled_modified_bessel_k1", k1e},
     {"greater_or_equal", greater_equal},
     {"less_or_equal", less_equal},
 };
@@ -514,6 +558,14 @@ constexpr FunctionText kTexts[] = {
     {"erfinv", "the z with erf(z) = x", "the inverse of erf; NaN outside of [-1, 1]"},
     {"lgamma", "ln |Γ(x)|", "the logarithm of the gamma function's magnitude"},
     {"digamma", "d/dx ln Γ(x)", "the derivative of lgamma"},
+    {"j0", "J₀(x)", "the Bessel function of the first kind of order 0"},
+    {"j1", "J₁(x)", "the Bessel function of the first kind of order 1"},
+    {"y0", "Y₀(x)", "the Bessel function of the second kind of order 0; NaN of negative numbers"},
+    {"y1", "Y₁(x)", "the Bessel function of the second kind of order 1; NaN of negative numbers"},
+    {"k0", "K₀(x)", "the modified Bessel function of the second kind of order 0; NaN of negative numbers"},
+    {"k1", "K₁(x)", "the modified Bessel function of the second kind of order 1; NaN of negative numbers"},
+    {"k0e", "exp(x) · K₀(x)", "k0 without underflow"},
+    {"k1e", "exp(x) · K₁(x)", "k1 without underflow"},
     {"sigmoid", "1 / (1 + exp(-x))", "the logistic function"},
     {"logsigmoid", "-ln(1 + exp(-x))", "the logarithm of sigmoid"},
     {"softplus", "ln(1 + exp(x))", "a smooth form of relu"},
@@ -551,6 +603,8 @@ constexpr FunctionText kTexts[] = {
     {"logaddexp", "ln(exp(a) + exp(b))", "without overflow in between"},
     {"gammainc", "1/Γ(a) · ∫ t^(a-1) exp(-t) dt, t from 0 to x", "the regularised lower incomplete gamma function"},
     {"gammaincc", "1 - gammainc(a, x)", "exact also where gammainc is near 1"},
+    {"gammaincinv", "the x with gammainc(a, x) = p", "the inverse of gammainc in x; NaN of p outside of [0, 1]"},
+    {"gammainccinv", "the x with gammaincc(a, x) = q", "the inverse of gammaincc in x; NaN of q outside of [0, 1]"},
     {"min", "min(a, b)", "the lesser; NaN if one is NaN"},
     {"max", "max(a, b)", "the greater; NaN if one is NaN"},
     {"fmin", "min(a, b)", "the lesser; if one is NaN the other"},
@@ -577,6 +631,7 @@ constexpr FunctionText kTexts[] = {
     {"clamp", "min(max(x, low), high)", "x, but not below low nor above high; NaN if one is NaN"},
     {"lerp", "a + t · (b - a)", "linear interpolation, exact at t = 0 and t = 1"},
     {"betainc", "1/B(a, b) · ∫ t^(a-1) (1-t)^(b-1) dt, t from 0 to x", "the regularised incomplete beta function"},
+    {"betaincinv", "the x with betainc(a, b, x) = p", "the inverse of betainc in x; NaN of p outside of [0, 1]"},
 };
 
 }  // namespace
