@@ -652,7 +652,7 @@ Tensor log_softmax(const Operand& x, int axis = -1);
 // axes: as many as scale has, else as bias has, else one. scale and bias have the shape of these axes. Source: Ba,
 // Kiros and Hinton, "Layer Normalization", 2016.
 Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon);
-// The same over the axes from `first_axis` on, which is not negative.
+// The same over the axes from `first_axis` on; negative ones count from the end.
 Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon, int first_axis);
 // x / sqrt(mean(x²) + epsilon) · scale, by the mean over the last axes: as many as scale has, or one if it is
 // undefined. scale has the shape of these axes. Source: Zhang and Sennrich, "Root Mean Square Layer Normalization",
