@@ -127,7 +127,7 @@ class Functions:
 
 
 NETWORKS = ("LstmResult", "RecurrentResult")  # whose results have shapes of their own
-HEADERS = ["graph.h", "distributions.h", "convolution.h", "pooling.h", "resampling.h", "recurrent.h", "losses.h", "fft.h", "signal.h", "linalg.h", "quantization.h",
+HEADERS = ["graph.h", "distributions.h", "convolution.h", "pooling.h", "resampling.h", "recurrent.h", "losses.h", "fft.h", "signal.h", "rotary_embedding.h", "linalg.h", "quantization.h",
            "quantized_weights.h"]
 
 

@@ -1,5 +1,5 @@
-// Signals: windows, short-time Fourier transforms, convolution by transforms, linear filters and cosine transforms,
-// with the results of PyTorch's and SciPy's functions.
+// Signals: windows, short-time Fourier transforms, convolution by transforms, linear filters, cosine and Hadamard
+// transforms, with the results of PyTorch's, SciPy's and MLX's functions.
 //
 //   const StftOptions options{.hop_length = 256, .window = hann_window(1024)};
 //   Tensor spectrum = stft(signal, 1024, options);         // c64 [513, frames]
@@ -124,5 +124,14 @@ Tensor dct(const Operand& x, int type = 2, std::optional<std::int64_t> n = {}, i
 // The inverse of dct() of this type: the other type, divided by 2n unless the norm says otherwise.
 Tensor idct(const Operand& x, int type = 2, std::optional<std::int64_t> n = {}, int axis = -1,
             FftNorm norm = FftNorm::backward);
+
+// ---- Hadamard transforms
+
+// scale · H x along the last axis of x [..., n], of f32, f16 or bf16, computed in f32; default of the scale: 1 /
+// sqrt(n), with which the transform is orthogonal. H of a power of two is Sylvester's, whose element (i, j) is -1 to
+// the number of bits that i and j have in common, and its own transpose. n may also be 12, 20 or 28 times a power of
+// two: H is then the Kronecker product of that matrix, by Paley (1933) or Williamson (1944), and Sylvester's. MLX's
+// hadamard_transform. Throws InvalidArgument (an undefined Tensor), ShapeError (another n) and TypeError.
+Tensor hadamard_transform(const Operand& x, std::optional<double> scale = {});
 
 }  // namespace weft

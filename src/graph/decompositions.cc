@@ -8,6 +8,7 @@
 #include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/matrices.h"
+#include "graph/ops/eig.h"
 #include "graph/ops/eigh.h"
 #include "graph/ops/linalg.h"
 #include "graph/ops/qr.h"
@@ -157,6 +158,34 @@ constexpr Function kEigvalsh = {
       return apply(make_op<EighOp>(EighAttributes{o, false}), {a});
     }};
 
+// Of matrices of any kind, whose eigenvalues are complex.
+void require_eigenvalues(const Tensor& a, std::string_view function) {
+  if (a.dtype() != DType::f32 && a.dtype() != DType::c64)
+    throw TypeError("{}: a is {}; expected f32 or c64: cast it", function, to_string(a.type()));
+  require_square(a, function, "a");
+}
+constexpr Function kEig = {
+    {.name = "eig",
+     .operands = {kSquare},
+     .results = {{"values", "[..., n]", "c64"}, {"vectors", "a's shape", "c64"}},
+     .formula = "a vectors = vectors diag(values)",
+     .summary = "the eigenvalues, in the order of their real parts, and eigenvectors of a matrix"},
+    [](const Tensor& a) -> EigResult {
+      require_eigenvalues(a, "eig");
+      const Tensor values = apply(make_op<EigOp>(EigAttributes{.vectors = true}), {a});
+      return {values, result(values, 2)};
+    }};
+constexpr Function kEigvals = {
+    {.name = "eigvals",
+     .operands = {kSquare},
+     .results = {{"values", "[..., n]", "c64"}},
+     .formula = "a v = v diag(values)",
+     .summary = "the eigenvalues of a matrix in the order of their real parts"},
+    [](const Tensor& a) {
+      require_eigenvalues(a, "eigvals");
+      return apply(make_op<EigOp>(EigAttributes{.vectors = false}), {a});
+    }};
+
 // ---- Singular values
 
 constexpr Function kSvd = {
@@ -287,6 +316,7 @@ constexpr Function kConditionNumber = {
 void add_decompositions_functions(FunctionRows& rows) {
   rows.add(kQr, kLstsq, kLstsqSvd);
   rows.add(kEigh, kEighEx, kEigvalsh);
+  rows.add(kEig, kEigvals);
   rows.add(kSvd, kSvdvals, kPinv, kMatrixRank, kConditionNumber);
 }
 
@@ -301,6 +331,9 @@ LstsqSvdResult lstsq_svd(const Operand& a, const Operand& b, std::optional<doubl
 EighResult eigh(const Operand& a, bool upper) { return kEigh(a, {upper}); }
 EighExResult eigh_ex(const Operand& a, bool upper) { return kEighEx(a, {upper}); }
 Tensor eigvalsh(const Operand& a, bool upper) { return kEigvalsh(a, {upper}); }
+
+EigResult eig(const Operand& a) { return kEig(a); }
+Tensor eigvals(const Operand& a) { return kEigvals(a); }
 
 SvdResult svd(const Operand& a, bool full_matrices) { return kSvd(a, {full_matrices}); }
 Tensor svdvals(const Operand& a) { return kSvdvals(a); }

@@ -185,8 +185,18 @@ constexpr Function kTrapezoid = {
      .formula = "integral = Σ_i (coordinates[i + 1] - coordinates[i]) · (y[i] + y[i + 1]) / 2",
      .summary = "the integral along an axis by the trapezoidal rule"},
     [](const Tensor& y, const Tensor& coordinates, const TrapezoidAttributes& a) {
-      const Tensor each = areas("trapezoid", y, coordinates, a.distance, a.axis);
-      return cast(sum(each, a.axis), result_type_of("trapezoid", y, coordinates));
+      const DType type = result_type_of("trapezoid", y, coordinates);
+      const int axis = normalize_axis(a.axis, y.rank(), "trapezoid");
+      const std::int64_t n = y.shape()[axis];
+      if (coordinates.defined() || n < 2) {
+        return cast(sum(areas("trapezoid", y, coordinates, a.distance, axis), axis), type);
+      }
+      // Each sample but the first and the last is in two areas: the sum of them all reads each once. (Samples times the
+      // distance, whose sum is in range.)
+      const Tensor v = accumulated(cast(y, type));
+      const auto scaled = [&](const Tensor& t) { return a.distance == 1 ? t : t * Graph::scalar(a.distance, v.dtype()); };
+      const auto half = [&](std::int64_t i) { return squeeze(scaled(part(v, axis, i, 1)) * 0.5, {axis}); };
+      return cast(sum(scaled(part(v, axis, 1, n - 2)), axis) + (half(0) + half(n - 1)), type);
     }};
 
 struct CumulativeTrapezoidAttributes : TrapezoidAttributes {

@@ -89,6 +89,11 @@ void add_numeric_derivatives(DerivativeCases& cases) {
   add("gammaincc", {{4}}, [](Operands x) { return gammaincc(3.5, square(x[0]) + 0.5); });
   add("betainc", {{6}},
       [](Operands x) { return betainc(tensor({0.25f, 1.f, 2.5f, 1.f, 9.f, 40.f}), 2.5, sigmoid(x[0])); });
+  add("gammaincinv", {{6}},
+      [](Operands x) { return gammaincinv(tensor({0.25f, 1.f, 2.5f, 1.f, 9.f, 40.f}), sigmoid(x[0])); });
+  add("gammainccinv", {{4}}, [](Operands x) { return gammainccinv(3.5, sigmoid(x[0])); });
+  add("betaincinv", {{6}},
+      [](Operands x) { return betaincinv(tensor({0.25f, 1.f, 2.5f, 1.f, 9.f, 40.f}), 2.5, sigmoid(x[0])); });
   add(
       "interp_period", {{7}, {4}},
       [](Operands x) { return interp(x[0], tensor({-1.55f, -0.35f, 0.2f, 1.6f}), x[1], {.period = 3.7}); }, 0.1);

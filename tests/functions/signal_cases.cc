@@ -50,7 +50,7 @@ void add_signal_cases(NamedCases& c) {
   c.refused("stft", {x, whole}, {{"n_fft", Number(16)}}, [&] { stft(x, 16, {.window = whole}); });
   c.refused("istft", {half}, {{"n_fft", Number(32)}}, [&] { istft(half, 32); });
 
-  const Tensor a = c.floats({6, 2}), b = c.floats({3, 2});
+  const Tensor a = c.floats({6, 2}), b = c.floats({3, 2}), odd = c.floats({2, 6});
   c.same("fft_convolve", {a, b}, {{"mode", "same"}, {"axis", Number(0)}},
          fft_convolve(a, b, ConvolveMode::same, 0));
   c.refused("fft_convolve", {a, b}, {{"axis", Number(2)}}, [&] { fft_convolve(a, b, ConvolveMode::full, 2); });
@@ -75,6 +75,10 @@ void add_signal_cases(NamedCases& c) {
   const AttributeMap line = {{"type", Number(3)}, {"n", Number(5)}, {"axis", Number(0)}, {"norm", "ortho"}};
   c.same("dct", {a}, line, dct(a, 3, 5, 0, FftNorm::ortho));
   c.same("idct", {a}, line, idct(a, 3, 5, 0, FftNorm::ortho));
+  const Tensor rows = c.floats({2, 24});
+  c.same("hadamard_transform", {rows}, {{"scale", Number(0.5)}}, hadamard_transform(rows, 0.5));
+  c.same("hadamard_transform", {rows}, {}, hadamard_transform(rows));
+  c.refused("hadamard_transform", {odd}, {}, [&] { hadamard_transform(odd); });
   c.refused("dct", {a}, {{"type", Number(1)}}, [&] { dct(a, 1); });
   c.refused("idct", {cast(a, DType::c64)}, {}, [&] { idct(cast(a, DType::c64)); });
 }
