@@ -188,6 +188,7 @@ add("i0", lambda x: mp.besseli(0, x), [x for x in WIDE if abs(x) < 85])
 add("i1", lambda x: mp.besseli(1, x), [x for x in WIDE if abs(x) < 85])
 add("i0e", lambda x: mp.exp(-abs(x)) * mp.besseli(0, x), joints={0: (0, 0.5)})
 add("i1e", lambda x: mp.exp(-abs(x)) * mp.besseli(1, x), joints={0: (0.5, 0)})
+
 add("softmax of x and 0", sigmoid)
 add("log_softmax of x and 0", lambda x: -softplus(-x))
 add("log_sum_exp of x and 0", softplus)
@@ -203,6 +204,23 @@ add("l1_loss", abs, joints={0: (0, 0)})
 add("mse_loss", lambda x: x * x)
 for target in (0, 0.25, 1):
     add(f"binary_cross_entropy_with_logits {target:g}", lambda x: (1 - target) * x + softplus(-x))
+
+
+def of_bessel(f, n, x, order):
+    """The derivative of that order of J, Y or K of order n, by f_(n-1) ∓ f_(n+1) (Abramowitz and Stegun 9.1.31, 9.6.29)."""
+    sign = 1 if f is mp.besselk else -1
+    total = sum(sign**i * mp.binomial(order, i) * f(n - order + 2 * i, x) for i in range(order + 1))
+    return (-1 if f is mp.besselk else 1) ** order * total / 2**order
+
+
+with mp.workdps(80):
+    for name, f, n in (("j0", mp.besselj, 0), ("j1", mp.besselj, 1), ("y0", mp.bessely, 0), ("y1", mp.bessely, 1),
+                       ("k0", mp.besselk, 0), ("k1", mp.besselk, 1)):
+        add(name, None, WIDE if f is mp.besselj else [x for x in POSITIVE if x < 86 or f is mp.bessely],
+            exact=[lambda x, f=f, n=n, k=k: of_bessel(f, n, x, k) for k in (1, 2, 3)])
+    for n in (0, 1):
+        add(f"k{n}e", None, POSITIVE, exact=[lambda x, n=n, k=k: mp.exp(x) * sum(
+            mp.binomial(k, i) * of_bessel(mp.besselk, n, x, i) for i in range(k + 1)) for k in (1, 2, 3)])
 
 OUT.mkdir(exist_ok=True)
 np.save(OUT / "bytes.npy", np.frombuffer(bytes(bytes_), dtype=np.uint8))
