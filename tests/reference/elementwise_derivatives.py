@@ -188,7 +188,6 @@ add("i0", lambda x: mp.besseli(0, x), [x for x in WIDE if abs(x) < 85])
 add("i1", lambda x: mp.besseli(1, x), [x for x in WIDE if abs(x) < 85])
 add("i0e", lambda x: mp.exp(-abs(x)) * mp.besseli(0, x), joints={0: (0, 0.5)})
 add("i1e", lambda x: mp.exp(-abs(x)) * mp.besseli(1, x), joints={0: (0.5, 0)})
-
 add("softmax of x and 0", sigmoid)
 add("log_softmax of x and 0", lambda x: -softplus(-x))
 add("log_sum_exp of x and 0", softplus)
@@ -206,14 +205,30 @@ for target in (0, 0.25, 1):
     add(f"binary_cross_entropy_with_logits {target:g}", lambda x: (1 - target) * x + softplus(-x))
 
 
+first_orders = {}
+
+
+def bessel(f, n, x):
+    """Of Y and K by those of orders 0 and 1, of which the others are sums (Abramowitz and Stegun 9.1.27, 9.6.26)."""
+    if f is mp.besselj:
+        return f(n, x)
+    if (f, x) not in first_orders:
+        first_orders[f, x] = f(0, x), f(1, x)
+    sign = -1 if f is mp.bessely else 1
+    v = list(first_orders[f, x])
+    for k in range(1, abs(n)):
+        v.append(2 * k / x * v[-1] + sign * v[-2])
+    return v[abs(n)] * (-1 if sign < 0 and n < 0 and n % 2 else 1)
+
+
 def of_bessel(f, n, x, order):
-    """The derivative of that order of J, Y or K of order n, by f_(n-1) ∓ f_(n+1) (Abramowitz and Stegun 9.1.31, 9.6.29)."""
+    """The derivative of that order of J, Y or K of order n (Abramowitz and Stegun 9.1.31, 9.6.29)."""
     sign = 1 if f is mp.besselk else -1
-    total = sum(sign**i * mp.binomial(order, i) * f(n - order + 2 * i, x) for i in range(order + 1))
+    total = sum(sign**i * mp.binomial(order, i) * bessel(f, n - order + 2 * i, x) for i in range(order + 1))
     return (-1 if f is mp.besselk else 1) ** order * total / 2**order
 
 
-with mp.workdps(80):
+with mp.workdps(50):
     for name, f, n in (("j0", mp.besselj, 0), ("j1", mp.besselj, 1), ("y0", mp.bessely, 0), ("y1", mp.bessely, 1),
                        ("k0", mp.besselk, 0), ("k1", mp.besselk, 1)):
         add(name, None, WIDE if f is mp.besselj else [x for x in POSITIVE if x < 86 or f is mp.bessely],
