@@ -79,8 +79,7 @@ constexpr std::string_view kTrigamma = "select(less($0, 0), -$g, $g) * (" WEFT_T
                                                    "$1", "log1p(-$2)") " + " WEFT_BETA_FACTOR ")))"
 
 // The reciprocals of these densities at the inverses; at an infinite one the reciprocal is infinite.
-#define WEFT_GAMMA_SPREAD \
-  "select(is_inf($r), $r, exp($r - " WEFT_POWER("$0", "log($r)") " + lgamma($0)))"
+#define WEFT_GAMMA_SPREAD "select(is_inf($r), $r, exp($r - " WEFT_POWER("$0", "log($r)") " + lgamma($0)))"
 #define WEFT_BETA_SPREAD \
   "exp(-" WEFT_POWER("$0", "log($r)") " - " WEFT_POWER("$1", "log1p(-$r)") " - " WEFT_BETA_FACTOR ")"
 
@@ -215,10 +214,8 @@ constexpr ScalarOpInfo kOps[] = {
                    "$g * select(less($0, 0.00000000000001), 1.5707963267948966 * square($r), y0($0) - $r / $0)"),
     differentiable(of_floats(k0, "k0", 1, 25, "k0_f32($0)"), "-$g * k1($0)"),
     differentiable(of_floats(k1, "k1", 1, 25, "k1_f32($0)"), "-$g * (k0($0) + $r / $0)"),
-    differentiable(of_floats(k0e, "k0e", 1, 25, "k0e_f32($0)"),
-                   "-$g * select(equal($0, 0), k1e($0), k1e($0) - $r)"),
-    differentiable(of_floats(k1e, "k1e", 1, 25, "k1e_f32($0)"),
-                   "$g * ($r * (1 - 1 / $0) - k0e($0))"),
+    differentiable(of_floats(k0e, "k0e", 1, 25, "k0e_f32($0)"), "-$g * select(equal($0, 0), k1e($0), k1e($0) - $r)"),
+    differentiable(of_floats(k1e, "k1e", 1, 25, "k1e_f32($0)"), "$g * ($r * (1 - 1 / $0) - k0e($0))"),
     differentiable(of_floats(sigmoid, "sigmoid", 1, 1.2f, "sigmoid_f32($0)", "sigmoid_narrow($0)"),
                    "$g * $r * sigmoid(-$0)")
         .with({.bound = Bound::one, .groups = 1}),
