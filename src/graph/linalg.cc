@@ -332,6 +332,74 @@ constexpr Function kMatrixPower = {
       }
     }};
 
+// The matrix exponential. Matrices are divided by a power of two each, until the polynomial of Taylor's series of that
+// degree has a relative backward error of less than a rounding, and its value is squared as often. `largest`: what the
+// size of a matrix is at most for that, with 2^-24 and 2^-53; it is by the norms of powers, which are less than that of
+// the matrix where it is close to nilpotent. Sources: Higham, "The scaling and squaring method for the matrix
+// exponential revisited", 2005; Al-Mohy and Higham, "A new scaling and squaring algorithm for the matrix exponential",
+// 2009; Paterson and Stockmeyer, "On the number of nonscalar multiplications necessary to evaluate polynomials", 1973.
+struct ExpmForm {
+  int degree;  // a multiple of 4
+  double largest;
+  int squarings;  // at most, and as many as are computed
+  int exponent;   // of matrices whose fourth power does not overflow
+};
+constexpr ExpmForm kExpm32 = {12, 1.4616, 16, 30}, kExpm64 = {16, 0.78028, 24, 250};
+
+// x · 2^n for integers n; in two steps, of which each is a number also where 2^n is none.
+Tensor scaled(const Tensor& x, const Tensor& n) {
+  const Tensor half = floor(n / 2);
+  return x * cast(exp2(half), x.dtype()) * cast(exp2(n - half), x.dtype());
+}
+
+Tensor exponential_of(const Tensor& x, const ExpmForm& form) {
+  const std::int64_t n = x.shape()[-1];
+  const Tensor one = identity(n, x.dtype());
+  const auto norm = [](const Tensor& y) {
+    return matrix_norm(identity(y, IdentityKind::stop_gradient), MatrixNorm::one, true);
+  };
+  const auto times = [](const Tensor& y, double c) { return y * Graph::scalar(c, y.dtype()); };
+  // ‖x‖, as a power of two that is no less. It divides x where powers of x would overflow.
+  const Tensor size = norm(x);
+  const Tensor most = select(size > 0, ceil(log2(size)), 0);
+  const Tensor ahead = maximum(most - form.exponent, 0);
+  const Tensor a = scaled(x, -ahead);
+  const Tensor a2 = product(a, a), a3 = product(a2, a), a4 = product(a2, a2);
+  // Logarithms of the norms of powers' roots. Those of neighbours bound those of all powers above.
+  const auto root = [&](const Tensor& y, double p) { return log2(norm(y)) / p + ahead; };
+  const Tensor second = root(a2, 2), third = root(a3, 3), fourth = root(a4, 4);
+  const Tensor least = minimum(log2(size), minimum(maximum(second, third), maximum(third, fourth)));
+  const Tensor wanted = ceil(least - std::log2(form.largest));
+  const Tensor count = clamp(wanted, 0, form.squarings);
+  const Tensor shift = ahead - count;
+  const Tensor b = scaled(a, shift), b2 = scaled(a2, shift * 2), b3 = scaled(a3, shift * 3), b4 = scaled(a4, shift * 4);
+  double inverse[17] = {1};  // of factorials
+  for (int k = 1; k <= form.degree; ++k) inverse[k] = inverse[k - 1] / k;
+  Tensor y = times(b4, inverse[form.degree]);
+  for (int k = form.degree - 4; k >= 0; k -= 4) {
+    const Tensor part =
+        times(one, inverse[k]) + times(b, inverse[k + 1]) + times(b2, inverse[k + 2]) + times(b3, inverse[k + 3]);
+    y = k > 0 ? product(part + y, b4) : part + y;
+  }
+  // All matrices are squared as often, the last ones of it count: before that they are small.
+  for (int k = form.squarings; k > 0; --k) y = where(count >= k, product(y, y), y);
+  const Tensor exists = logical_and(is_finite(size), wanted <= form.squarings);
+  return where(exists, y, Graph::scalar(std::numeric_limits<double>::quiet_NaN(), x.dtype()));
+}
+
+constexpr Function kExpm = {
+    {.name = "expm",
+     .operands = {kSquare},
+     .results = {{"y", kSameShape, kSameType}},
+     .formula = "y = Σ_k a^k / k!",
+     .summary = "the exponential of a matrix"},
+    [](const Tensor& a) {
+      require_matrices(a, "expm", "a");
+      require_square(a, "expm", "a");
+      if (a.shape()[-1] <= 1 || a.size() == 0) return exp(a);
+      return exponential_of(a, a.dtype() == DType::f64 ? kExpm64 : kExpm32);
+    }};
+
 // The product of matrices first to last; `split` says where each one is divided.
 Tensor product_of(const std::vector<Tensor>& matrices, const std::vector<std::vector<std::size_t>>& split,
                   std::size_t first, std::size_t last) {
@@ -466,7 +534,7 @@ constexpr Function kVander = {
 void add_linalg_functions(FunctionRows& rows) {
   rows.add(kCholesky, kCholeskyEx, kSolveTriangular, kCholeskySolve, kCholeskyInverse);
   rows.add(kVectorNorm, kMatrixNorm);
-  rows.add(kInner, kCross, kKron, kMatrixPower, kMultiDot);
+  rows.add(kInner, kCross, kKron, kMatrixPower, kExpm, kMultiDot);
   rows.add(kMatrixTranspose, kTrace, kDiag, kVander);
 }
 
@@ -489,6 +557,7 @@ Tensor inner(const Operand& a, const Operand& b) { return kInner(a, b); }
 Tensor cross(const Operand& a, const Operand& b, int axis) { return kCross(a, b, {axis}); }
 Tensor kron(const Operand& a, const Operand& b) { return kKron(a, b); }
 Tensor matrix_power(const Operand& x, std::int64_t n) { return kMatrixPower(x, {n}); }
+Tensor expm(const Operand& a) { return kExpm(a); }
 Tensor multi_dot(std::span<const Tensor> matrices) { return kMultiDot(matrices); }
 Tensor multi_dot(std::initializer_list<Tensor> matrices) {
   return kMultiDot(std::span(matrices.begin(), matrices.size()));

@@ -23,7 +23,9 @@ inline Tolerance tolerance(ScalarOp op, DType type) {
   if (type == DType::c64) {
     const bool moves = op == neg || op == real || op == imag || op == conj || op == select || op == add || op == sub;
     if (moves) return {};
-    return {.ulp = 4, .absolute = op == ScalarOp::div || op == reciprocal ? 1e-3 : 1e-5, .relative = 1e-5};
+    // A power is as far off as its logarithm, times its magnitude.
+    const bool large = op == ScalarOp::div || op == reciprocal || op == ScalarOp::pow;
+    return {.ulp = 4, .absolute = large ? 1e-3 : 1e-5, .relative = 1e-5};
   }
   const double few = type == DType::f32 ? 4.0 : 1.0;
   switch (op) {
@@ -65,6 +67,17 @@ inline Tolerance tolerance(ScalarOp op, DType type) {
     case ScalarOp::gammaincc:
     case ScalarOp::betainc:
       return {.ulp = few, .absolute = 2e-38, .relative = 3e-6};
+    // What 3e-6 of the probability makes of x, for parameters from ¼ on: up to four times that (make_fit).
+    case ScalarOp::gammaincinv:
+    case ScalarOp::gammainccinv:
+    case ScalarOp::betaincinv:
+      return {.ulp = few, .absolute = 2e-38, .relative = 2e-5};
+    // Four units of the amplitude, which is at most 1.
+    case ScalarOp::j0:
+    case ScalarOp::j1:
+    case ScalarOp::y0:
+    case ScalarOp::y1:
+      return {.ulp = few, .absolute = 6e-7};
     // Terms that cancel.
     case logaddexp:
       return {.ulp = few, .absolute = 1e-6};
@@ -145,6 +158,31 @@ inline void make_fit(ScalarOp op, DType type, std::span<const View> in, Rng& rng
         // Nor must the rounding error of the product be all that remains when the sum cancels: products of 12 digits
         // are exact.
         if (type == DType::f32 && std::isfinite(x)) set_element_bits(v, i, element_bits(v, i) & 0xfffff000u);
+      }
+    }
+  }
+  // Exponents of complex powers, which are then of numbers that f32 tells apart.
+  if (op == ScalarOp::pow && type == DType::c64) {
+    for (std::int64_t i = 0; i < in[1].count(); ++i) {
+      const std::uint64_t b = element_bits(in[1], i), one = 0x3f800000;
+      const auto within_1 = [&](std::uint64_t part) {
+        return std::min(part & 0x7fffffffu, one) | (part & 0x80000000u);
+      };
+      set_element_bits(in[1], i, within_1(b & 0xffffffffu) | within_1(b >> 32) << 32);
+    }
+  }
+  // Of inverses the last operand is a probability, and the others are parameters of which it does not become a high
+  // power.
+  if (op == ScalarOp::gammaincinv || op == ScalarOp::gammainccinv || op == ScalarOp::betaincinv) {
+    const auto set = [&](const View& v, std::int64_t i, double x) {
+      set_element_bits(v, i, element_bits(host_view(type, {1}, std::vector<double>{x}), 0));
+    };
+    for (const View& v : in) {
+      const bool probability = &v == &in.back();
+      for (std::int64_t i = 0; i < v.count(); ++i) {
+        const double x = value(v, i);
+        if (probability && std::isfinite(x) && std::abs(x) > 1 && i % 8 != 0) set(v, i, 1 / std::abs(x));
+        if (!probability && x != 0 && std::abs(x) < 0.25) set(v, i, 0.25 + std::abs(x));
       }
     }
   }

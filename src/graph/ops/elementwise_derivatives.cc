@@ -132,18 +132,23 @@ class FormulaParser {
 };
 
 // The derivative for an operand; null: it is 0 wherever there is one.
-const Formula* derivative(ScalarOp op, int operand) {
-  static const auto& all = *new auto([] {
-    std::array<std::array<std::optional<Formula>, 3>, static_cast<std::size_t>(kScalarOpCount)> formulas;
+const Formula* derivative(ScalarOp op, int operand, bool complex) {
+  using Formulas = std::array<std::array<std::optional<Formula>, 3>, static_cast<std::size_t>(kScalarOpCount)>;
+  const auto parsed = [](std::string_view (*text_of)(ScalarOp, std::size_t)) {
+    Formulas formulas;
     for (int i = 0; i < kScalarOpCount; ++i) {
       for (std::size_t k = 0; k < 3; ++k) {
-        const std::string_view text = kernels::info(static_cast<ScalarOp>(i)).derivatives[k];
+        const std::string_view text = text_of(static_cast<ScalarOp>(i), k);
         if (!text.empty() && text != "0") formulas[static_cast<std::size_t>(i)][k] = FormulaParser(text).run();
       }
     }
     return formulas;
-  }());
-  const auto& formula = all[static_cast<std::size_t>(op)][static_cast<std::size_t>(operand)];
+  };
+  static const Formulas& of_reals =
+      *new auto(parsed([](ScalarOp o, std::size_t k) { return kernels::info(o).derivatives[k]; }));
+  static const Formulas& of_complex = *new auto(parsed(kernels::complex_derivative));
+  const auto& formula =
+      (complex ? of_complex : of_reals)[static_cast<std::size_t>(op)][static_cast<std::size_t>(operand)];
   return formula ? &*formula : nullptr;
 }
 
@@ -153,7 +158,7 @@ const Formula* derivative(ScalarOp op, int operand, std::span<const Tensor> oper
       *new Formula(FormulaParser("select(logical_and(greater($0, $1), less($0, $2)), $g, 0)").run());
   const auto is_number = [](const Tensor& x) { return x.rank() == 0 && x.node()->op().constant() != nullptr; };
   if (op == ScalarOp::clamp && operand == 0 && is_number(operands[1]) && is_number(operands[2])) return &to_numbers;
-  return derivative(op, operand);
+  return derivative(op, operand, operands[kernels::info(op).arity - 1].dtype() == DType::c64);
 }
 
 // Whether the table does not say what it is.
