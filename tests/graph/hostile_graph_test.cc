@@ -248,7 +248,7 @@ class Attempt {
       case 27:
         return requantize(x, scale(y), zero(z), {.dtype = type(), .axis = axis()});
       case 28: {
-        const QuantizedFormat format{static_cast<QuantizedScheme>(below(20)),
+        const QuantizedFormat format{static_cast<QuantizedScheme>(below(std::size(kernels::kQuantizedSchemes))),
                                      static_cast<int>(below(3) ? below(9) : number()), below(2) ? 0 : number(),
                                      below(2) ? 1 : number(), below(2) ? 0 : number()};
         const auto maybe_type = [&] { return below(3) ? std::optional<DType>() : type(); };
