@@ -274,6 +274,7 @@ class Attempt {
     const Tensor a = below(4) ? add(kMatrices[below(4)], square) : value();
     const Tensor b = below(4) ? add(a.dtype(), sides) : value();
     const bool upper = below(2) == 0;
+    if (below(12) == 0) return below(2) ? eig(a).vectors : below(2) ? expm(a) : eigvals(value());
     if (below(12) == 0) return below(2) ? eigh(a, upper).vectors : eigvalsh(below(2) ? a : value(), upper);
     switch (below(29)) {
       case 0: return cholesky(a, upper);
