@@ -424,7 +424,7 @@ def signals():
             a, b = few(type, (n,)), few(type, (m,))
             v, w = (values(t).astype(np.int64 if type[0] in "iu" else np.float64) for t in (a, b))
             for mode in ("full", "same", "valid"):
-                to = "i32" if type[0] in "iu" else type
+                to = summed(type)
                 add("convolve", [a, b], [np.convolve(v, w, mode)], [to], {"mode": mode})
                 add("correlate", [a, b], [np.correlate(v, w, mode)], [to], {"mode": mode})
     a, b = T("f32", rng.normal(0, 1, 3000)), T("f32", rng.normal(0, 1, 1100))
