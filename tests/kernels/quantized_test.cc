@@ -581,6 +581,31 @@ TEST_F(QuantizeWeightsChunks, Rows) {
               testing::HasSubstr("where it cannot be cut"));
 }
 
+// A group of all rows or columns is there, with a scale, where these are none.
+TEST_P(QuantizedTest, GroupsOfNothing) {
+  for (const auto& [rows, columns, scale_rows, scale_columns] :
+       {std::array<std::int64_t, 4>{0, 8, 1, 1}, {3, 0, 1, 1}, {0, 0, 1, 1}}) {
+    Rng rng(3);
+    const kernels::QuantizedFormat format{.scheme = QuantizedScheme::integers, .group = 0, .group_rows = 0};
+    const View x = random_view(rng, {rows, columns}, DType::f32), values = random_view(rng, x.shape(), DType::i8),
+               scale = random_view(rng, {scale_rows, scale_columns}, DType::f32);
+    run_both(
+        device_, std::array{x}, std::array{values, scale},
+        [&](Stream& s, auto in, auto out) { kernels::quantize_weights(s, in[0], {format, out[0], out[1]}); }, kSameBits);
+    run_both(
+        device_, std::array{values, scale}, std::array{x},
+        [&](Stream& s, auto in, auto out) { kernels::dequantize_weights(s, {format, in[0], in[1]}, out[0]); },
+        kSameBits);
+    const View a = random_view(rng, {2, columns}, DType::f32), y = random_view(rng, {2, rows}, DType::f32);
+    run_both(
+        device_, std::array{a, values, scale}, std::array{y},
+        [&](Stream& s, auto in, auto out) {
+          kernels::quantized_matmul(s, in[0], {format, in[1], in[2]}, std::nullopt, out[0]);
+        },
+        kSameBits);
+  }
+}
+
 // All operands in one buffer, as parts of a model's weights are.
 TEST_P(QuantizedTest, OneBuffer) {
   for (const DType type : {DType::f32, DType::f16}) {

@@ -18,11 +18,11 @@
 // awq, adjacent rows of a column, for their rows are what the others' columns are: the axis over which a product sums.
 // Leading axes are matrices.
 //
-// Scales and zeros have an element for each group, [rows, groups] ([groups, cols] of gptq and awq). Zeros are numbers
-// of the scales' type, or packed as the values are (nbits, gptq, awq: rows of nbits are whole bytes; gptq's are 1 less
-// than the zero point), or of the values' type (integers). Without zeros the zero point is 2^(bits - 1) of nbits and
-// gptq, and 0 of integers. `groups` says which group each row of gptq belongs to (its g_idx),
-// clamped. Values of integers are i8, u8, i4, u4, i2, u2, f8e4m3 or f8e5m2.
+// Scales and zeros have an element for each group, [rows, groups] ([groups, cols] of gptq and awq); a group of all rows
+// or columns is one even of none. Zeros are numbers of the scales' type, or packed as the values are (nbits, gptq, awq:
+// rows of nbits are whole bytes; gptq's are 1 less than the zero point), or of the values' type (integers). Without
+// zeros the zero point is 2^(bits - 1) of nbits and gptq, and 0 of integers. `groups` says which group each row of gptq
+// belongs to (its g_idx), clamped. Values of integers are i8, u8, i4, u4, i2, u2, f8e4m3 or f8e5m2.
 #pragma once
 
 #include <cstdint>

@@ -145,7 +145,9 @@ QuantizedLayout values_layout(const QuantizedFormat& given, DType type, const Sh
     };
     l.group_rows = within(f.group_rows, l.rows);
     l.group_columns = f.scheme == QuantizedScheme::integers ? within(f.group, l.stored_columns) : f.group;
-    l.scale_rows = groups(l.rows, l.group_rows), l.scale_columns = groups(l.stored_columns, l.group_columns);
+    // One group of all rows or columns is there even if these are none.
+    l.scale_rows = groups(l.rows, f.group_rows == 0 ? 0 : l.group_rows);
+    l.scale_columns = groups(l.stored_columns, f.group == 0 ? 0 : l.group_columns);
     if (f.scheme != QuantizedScheme::integers && l.stored_columns % l.group_columns != 0) {
       fail(std::format("a multiple of {} columns, not {}", l.group_columns, l.stored_columns));
     }
