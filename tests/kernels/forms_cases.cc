@@ -13,6 +13,7 @@
 #include "kernels/plan_cache.h"
 #include "kernels/quantized/quantized_matmul.h"
 #include "kernels/quantized_cases.h"
+#include "kernels/reduce/reduce_form.h"
 #include "kernels/scalar_cases.h"
 #include "kernels/softmax/softmax_split.h"
 #include "kernels/split_form.h"
@@ -398,6 +399,17 @@ Problem reductions(Rng& rng, std::uint64_t number) {
             .outputs = list(large(rng() % 2 ? DType::i32 : DType::i64, result)),
             .call = [axis](Stream& s, auto in, auto out) {
               kernels::arg_reduce(s, kernels::ArgKind::max, in[0], out[0], std::array{axis});
+            }};
+  }
+  if (number % 4 == 1) {
+    // In forms of measurements: of rows that begin anywhere, fewer than a step for each of a row's threads, or many.
+    const Shape rows{random_int(rng, 1, 1000), random_int(rng, 65, 130) * 2 + 1};
+    const kernels::ReduceForm form{{1u << random_int(rng, 2, 7), 1}, 4, rng() % 2 ? 1 : random_int(rng, 1, 3)};
+    return {.what = std::format("sums of {} in forms of measurements", to_string(rows)),
+            .inputs = list(large(DType::f16, rows)),
+            .outputs = list(large(DType::f16, {rows[0], 1})),
+            .call = [form](Stream& s, auto in, auto out) {
+              if (s.gpu()) kernels::reduce_in_form(s, kernels::ReduceKind::sum, in[0], out[0], std::array{1}, form);
             }};
   }
   const auto kind =

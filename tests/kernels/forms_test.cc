@@ -1,14 +1,18 @@
 // Every form of every kernel's text, compiled without being run.
 //
 // Random problems of all kernels (support/differential.h) are planned, not run, on devices of many kinds: those that
-// there are, and made-up ones, which have other features and limits. What is planned costs some microseconds, so there
-// can be far more of them than of problems that are run. Texts go to Tint; with WEFT_DUMP_WGSL they are also written
-// for Naga (tests/naga).
+// there are, and made-up ones, which have other features and limits; each kind has seeds of its own. What is planned
+// costs some microseconds, so there can be far more of them than of problems that are run. Texts go to Tint; with
+// WEFT_DUMP_WGSL they are also written for Naga (tests/naga).
 //
-// Each template lists its options (kernels/options.h): a run of many problems fails if one of the templates was in no
-// call, if no call had one of the values that it lists, or if a function of the library was in no text.
+// What is sure, from any seed on, with WEFT_FORMS at kFormsCycle or more: every scalar function is compiled on every
+// type that it takes, every cast and every function made of others, for each kind of device but "narrow"
+// (forms_cases.cc goes through lists of them). And each template lists its options (kernels/options.h): the run fails
+// if one of the templates was in no call, if no call had one of the values that it lists, or if a function of the
+// library was in no text. What random problems rarely have, forms_cases.cc draws on purpose. That every combination of
+// values is compiled is not sure.
 //
-// WEFT_FORMS sets how many problems there are of each kernel on each kind of device, from WEFT_SEED on;
+// WEFT_FORMS sets how many problems there are of each kernel on each kind of device, numbered from WEFT_SEED on;
 // WEFT_FORMS_PART, such as 2/8, takes a part of the kernels, so that processes can share them. What no problem had is
 // written to the file WEFT_FORMS_REPORT, if it is set.
 #include <gtest/gtest.h>
@@ -348,18 +352,11 @@ TEST_F(Forms, Compile) {
   for (const auto& [name, generator] : forms_cases()) kernels.push_back(name);
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     if (k % parts + 1 != part) continue;
-    if (const char* o = std::getenv("ONLY"); o && kernels[k].find(o) == std::string::npos) continue; // TEMP
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       // Large tensors would be cut into millions of pieces.
       if (kinds[i].name == "narrow" && forms_cases().contains(kernels[k])) continue;
       const std::uint64_t first = seed + i * count;
       for (std::uint64_t form = first; form < first + count; ++form) plan(kernels[k], kinds[i], form);
-    }
-    if (std::getenv("PROF")) {
-      static auto t0 = std::chrono::steady_clock::now(); static std::uint64_t d0 = 0, x0 = 0;
-      auto t1 = std::chrono::steady_clock::now();
-      std::printf("PROF %s %.2f s %zu dispatches %zu texts\n", kernels[k].c_str(), std::chrono::duration<double>(t1-t0).count(), (size_t)(compiled().dispatches-d0), (size_t)(compiled().texts.size()-x0)); std::fflush(stdout);
-      t0=t1; d0=compiled().dispatches; x0=compiled().texts.size();
     }
   }
   const Compiled& c = compiled();
@@ -371,8 +368,7 @@ TEST_F(Forms, Compile) {
     std::ofstream report(file);
     for (const std::string& line : unmet) report << line << "\n";
   }
-  constexpr std::uint64_t kEnough = 100;
-  if (parts > 1 || count < kEnough) return;
+  if (parts > 1 || count < kFormsCycle) return;
   for (const std::string& line : unmet) ADD_FAILURE() << line;
 }
 
