@@ -125,7 +125,8 @@ class MirroredAllocator final : public Allocator {
   BufferCache<MirroredBuffer> cache_{kPageSize, [](MirroredBuffer* b) { return b->size(); },
                                      [](MirroredBuffer* b) { delete b; }};
   size_t memory_limit_ = std::max<size_t>(get_memory_size() / 5 * 4, size_t{1} << 33);
-  size_t cache_limit_ = memory_limit_;
+  // Of a GPU that shares the host's memory, what is kept for later is missed by other programs.
+  size_t cache_limit_ = memory_limit_ / 4;
   size_t active_ = 0, peak_ = 0;
 };
 

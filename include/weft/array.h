@@ -54,6 +54,14 @@ inline Tensor where(const Operand& condition, const TensorLike& if_true, const T
 // a / b in fractions, NumPy's divide and true_divide: integers and bool are computed as f32, where operator/ cuts the
 // fraction off. x / 0 is an infinity, 0 / 0 NaN.
 Tensor divide(const TensorLike& a, const TensorLike& b);
+// Whether |a - b| ≤ atol + rtol · |b|, or a = b, as infinities are: bool. With equal_nan NaN is close to NaN, else to
+// nothing. Operands of any types that have one in common; differences of integers are exact, and compared in f32.
+// NumPy's and PyTorch's isclose. Throws InvalidArgument for a tolerance that is negative or NaN.
+Tensor isclose(const TensorLike& a, const TensorLike& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
+// Whether that is so of all elements: a bool [], true of none. NumPy's and PyTorch's allclose, whose bool is on the
+// host.
+Tensor allclose(const TensorLike& a, const TensorLike& b, double rtol = 1e-5, double atol = 1e-8,
+                bool equal_nan = false);
 // x itself.
 inline Tensor positive(const Operand& x) { return x; }
 

@@ -46,6 +46,22 @@ Tensor zeros(const Shape& shape, DType dtype = DType::f32);
 // Ones: full() of 1.
 Tensor ones(const Shape& shape, DType dtype = DType::f32);
 
+// ---- Sequences of powers, beside linspace() of weft/graph.h: constants of a float type, of which the host computes
+// each element in f64 and rounds it once. An exponent e of it makes that wrong by up to |e · log(base)| · 2^-52 of the
+// number, which only f64 shows. Throw InvalidArgument (a negative count), TypeError (other types) and OutOfMemory.
+
+// base^e of `count` exponents e at equal distances: the first is start; the last is stop, or with endpoint = false
+// would be the next. One number is base^start. A negative base has NaN at fractions, and infinite exponents are those
+// of linspace(). NumPy's logspace, PyTorch's.
+Tensor logspace(double start, double stop, std::int64_t count, double base = 10, DType dtype = DType::f32,
+                bool endpoint = true);
+// `count` numbers of which each is the same multiple of the one before: the first is start; the last is stop, or with
+// endpoint = false would be the next. Both have the same sign, are finite and not 0 (else InvalidArgument). NumPy's
+// geomspace.
+Tensor geomspace(double start, double stop, std::int64_t count, DType dtype = DType::f32, bool endpoint = true);
+
+// ---- Values of the host.
+
 // A copy of the values on the default device, as bytes in row-major order, little endian. Throws InvalidArgument unless
 // they are as many as the shape takes, and OutOfMemory.
 Tensor tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes);

@@ -82,31 +82,6 @@ struct VariableMaker {
   void fixed(const T&) {}
   Derivation& derivation;
 };
-struct TensorCollector {
-  void tensor(const Tensor& t) { tensors.push_back(t); }
-  template <class T>
-  void fixed(const T&) {}
-  std::vector<Tensor> tensors;
-};
-template <class T>
-std::vector<Tensor> tensors_in(const T& value) {
-  TensorCollector collector;
-  visit_tensors(value, collector);
-  return std::move(collector.tensors);
-}
-// The value with other tensors in it.
-template <class T>
-T with_tensors(T value, std::span<const Tensor> tensors) {
-  TensorReplacer replacer{tensors};
-  visit_tensors(value, replacer);
-  return value;
-}
-
-// The value without its tensors, for what is kept with a derivative and must not hold them.
-template <class T>
-T without_tensors(const T& value) {
-  return with_tensors(value, std::vector<Tensor>(tensors_in(value).size()));
-}
 
 // The arguments that derivatives are for: their places in the order in which they were named.
 template <std::size_t... at>

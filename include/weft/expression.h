@@ -53,14 +53,26 @@ namespace weft {
 //   - exp, log, sin, … are within 4 ULP of f32 on all finite arguments (docs/accuracy.md lists measured errors): they
 //     are computed by functions of Weft's own, not by WGSL's builtins, which promise less (sin and cos: an absolute
 //     error of 2^-11). Near the zeros of lgamma and digamma at negative arguments, and of logaddexp, the error is 4 ULP
-//     of 1 or of the largest of the terms, if that is more.
+//     of 1 or of the largest of the terms, if that is more; near those of j0, j1, y0 and y1 4 ULP of the amplitude,
+//     √(2/(πx)), but at most of 1.
 //   - lerp(a, b, t) = a + t (b - a), as b - (b - a) (1 - t) from t = ½ up: exact at both ends.
 //   - lgamma of 0 and of negative integers is +infinity, digamma of ±0 is -±infinity, of negative integers NaN.
 //   - gammainc, gammaincc and betainc (a, b, x) are within 3e-6 of the result, where denormal numbers are none. NaN of
 //     negative parameters, of x outside, and of the limits that depend on the way: gammainc(0, 0), (inf, inf).
+//   - gammaincinv(a, p), gammainccinv(a, q) and betaincinv(a, b, p) are the x of these probabilities. A relative error
+//     of 3e-6 in the lesser of p and 1 - p explains theirs, but for 5e-7 of x. At the probabilities 0 and 1 they are
+//     the ends of the distribution. NaN of probabilities outside of [0, 1] and of negative parameters; in between also
+//     of parameters that are 0, and of an infinite a of gammaincinv.
+//   - j0 and j1 are 0 at infinities. y0 and y1 are -infinity of 0, k0, k1, k0e and k1e infinity, and NaN of negative
+//     numbers.
 //   - Products and quotients of complex numbers are the plain formulas (an infinite part times 0 is NaN); x / 0 divides
 //     both parts by 0. Complex numbers have no order; abs is the magnitude, angle is in (-π, π]. exp(-inf + iy) is 0
 //     and exp(inf + iy) inf + i NaN where y is infinite or NaN.
+//   - sqrt, log, log2, log10, sin, cos, tan, sinh, cosh, tanh and their inverses of complex numbers have the branch cuts
+//     and special values of C's Annex G (NumPy's): the sign of a zero says on which side of a cut a number is. They,
+//     log1p, expm1 and rsqrt are within 2e-6 of the result's magnitude on all devices; one part beside a much larger one
+//     may have fewer digits. pow is exp(w log z), off by up to 2^-21 |w log z| of its magnitude; to integers of up to
+//     ±64 it is a product, exact where all of its steps are. 0^0 is 1, 0^w 0 where w's real part is positive, else NaN.
 enum class ScalarOp : std::uint8_t {
   // leaves
   input,
@@ -103,6 +115,14 @@ enum class ScalarOp : std::uint8_t {
   erfinv,
   lgamma,
   digamma,
+  j0,
+  j1,
+  y0,
+  y1,
+  k0,
+  k1,
+  k0e,
+  k1e,
   sigmoid,
   logsigmoid,
   softplus,
@@ -141,6 +161,8 @@ enum class ScalarOp : std::uint8_t {
   logaddexp,
   gammainc,
   gammaincc,
+  gammaincinv,
+  gammainccinv,
   min,
   max,
   fmin,
@@ -163,15 +185,16 @@ enum class ScalarOp : std::uint8_t {
   shift_right,
   complex,
   // ternary: select(condition, if_true, if_false), fma(a, b, c), clamp(x, low, high), lerp(a, b, t),
-  // betainc(a, b, x)
+  // betainc(a, b, x), betaincinv(a, b, p)
   select,
   fma,
   clamp,
   lerp,
   betainc,
+  betaincinv,
 };
 
-inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::betainc) + 1;
+inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::betaincinv) + 1;
 
 // The operation's name, as `scalar_op` finds it, and how many operands it takes.
 std::string_view name(ScalarOp op);

@@ -217,7 +217,8 @@ inline Tensor rem(const TensorLike& a, const TensorLike& b) { return binary(Scal
 inline Tensor remainder(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::remainder, a, b); }
 // a to the power b, NumPy's power. Powers to integers that the type represents are exact. Of floats pow(x, 0) and
 // pow(1, x) are 1, for NaN too; a finite negative a with a fraction for b is NaN. Integers wrap; with a negative
-// exponent they are 0, or ±1 for a = ±1, where NumPy throws.
+// exponent they are 0, or ±1 for a = ±1, where NumPy throws. Also of c64: exp(b log(a)), and to integers of up to ±64 a
+// product; 0 to the power b is 0 if b's real part is positive, 1 of b = 0, else NaN.
 inline Tensor pow(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::pow, a, b); }
 // The lesser of a and b; NaN if one of them is, and -0 is less than +0. Also of bool.
 inline Tensor minimum(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::min, a, b); }
@@ -259,9 +260,11 @@ inline Tensor trunc(const Operand& x) { return unary(ScalarOp::trunc, x); }
 inline Tensor round(const Operand& x) { return unary(ScalarOp::round, x); }
 
 // ---- Roots, exponentials and other functions of floats. The result has the operands' float type; integers and bool
-// are computed as f32; c64, of which only exp() is defined here, is a TypeError. Errors are within 4 ULP of f32 (near
-// the zeros of lgamma, digamma and logaddexp 4 ULP of 1); of narrower floats 2^-14 of the result, of bf16 2^-12, before
-// it is rounded.
+// are computed as f32. Errors are within 4 ULP of f32 (near the zeros of lgamma, digamma and logaddexp 4 ULP of 1); of
+// narrower floats 2^-14 of the result, of bf16 2^-12, before it is rounded. sqrt, rsqrt, exp, expm1, the logarithms and
+// the trigonometric and hyperbolic functions and their inverses also take c64, with NumPy's branch cuts and special
+// values, within 2e-6 of the result's magnitude; c64 of others is a TypeError. What the comments say of real arguments
+// outside of an interval is said of floats.
 
 // The square root: -0 of -0, NaN of negative numbers.
 inline Tensor sqrt(const Operand& x) { return unary(ScalarOp::sqrt, x); }
@@ -649,7 +652,7 @@ Tensor log_softmax(const Operand& x, int axis = -1);
 // axes: as many as scale has, else as bias has, else one. scale and bias have the shape of these axes. Source: Ba,
 // Kiros and Hinton, "Layer Normalization", 2016.
 Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon);
-// The same over the axes from `first_axis` on, which is not negative.
+// The same over the axes from `first_axis` on; negative ones count from the end.
 Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon, int first_axis);
 // x / sqrt(mean(x²) + epsilon) · scale, by the mean over the last axes: as many as scale has, or one if it is
 // undefined. scale has the shape of these axes. Source: Zhang and Sennrich, "Root Mean Square Layer Normalization",

@@ -75,6 +75,14 @@ struct LstsqResult {
   Tensor info;       // i32 [...]: 0, or which diagonal element of r is the first, counted from 1, that is negligible
 };
 
+// What lstsq_svd() gives, for k right sides.
+struct LstsqSvdResult {
+  Tensor solution;         // [..., n, k], or [..., n] of a vector b
+  Tensor residuals;        // [..., k], or [...]: the sums of squared magnitudes of b - a · solution
+  Tensor rank;             // i32 [...]: how many singular values count as more than 0
+  Tensor singular_values;  // [..., min(m, n)], descending, of c64 in f32
+};
+
 // What eigh() gives.
 struct EighResult {
   Tensor values;   // [..., n], ascending
@@ -179,8 +187,7 @@ QrResult qr(const Operand& a, QrMode mode = QrMode::reduced);
 // single right side; the axes in front broadcast. Columns are not exchanged, as in LAPACK's gels: for a matrix that is
 // not of full rank x is large, infinite or NaN, and only `info` tells, by a diagonal element of r that is no more than
 // `rcond` times the largest (by default max(m, n) · 2^-23, of f64 2^-52). It is an estimate: a matrix may be close to
-// singular and r's diagonal not show it. NumPy's and PyTorch's lstsq (its driver gels); both of them also solve by
-// singular values.
+// singular and r's diagonal not show it. PyTorch's lstsq (its driver gels); lstsq_svd() takes any rank.
 LstsqResult lstsq(const Operand& a, const Operand& b, std::optional<double> rcond = {});
 
 // ---- Eigenvalues and eigenvectors of Hermitian matrices. Types and errors are those of Cholesky factors. Errors of
@@ -232,6 +239,15 @@ Tensor eigvals(const Operand& a);
 SvdResult svd(const Operand& a, bool full_matrices = true);
 // The singular values [..., min(m, n)] alone, descending, which takes less time. NumPy's and PyTorch's svdvals.
 Tensor svdvals(const Operand& a);
+// The x of a x = b with the least sum of squared magnitudes of b - a x, and of several the shortest, by the singular
+// values of a [..., m, n], of any rank: those of no more than `rcond` times the largest count as 0, by default max(m,
+// n) times the distance from 1 to the next number (2^-23, of f64 2^-52). b is [..., m, k], or [m] for a single right
+// side; the axes in front broadcast. It takes a multiple of the time of lstsq(), whose results it has where a is of
+// full rank. Residuals are given of every rank, where NumPy and PyTorch leave them empty unless m > n. The gradient is
+// that of matrices of the same rank. NaN or an infinity in a matrix makes its solution NaN, and its rank 0. Source:
+// Golub and Kahan, "Calculating the singular values and pseudo-inverse of a matrix", 1965. NumPy's lstsq, PyTorch's
+// with its drivers gelsd and gelss. Throws also InvalidArgument for an rcond that is negative or NaN.
+LstsqSvdResult lstsq_svd(const Operand& a, const Operand& b, std::optional<double> rcond = {});
 // The pseudo-inverse of Moore and Penrose, [..., n, m]. Singular values of no more than `rtol` times the largest count
 // as 0; by default max(m, n) times the distance from 1 to the next number (2^-23, of f64 2^-52). Its gradient is that
 // of matrices of the same rank, as PyTorch's. The array API's, NumPy's and PyTorch's pinv.

@@ -66,12 +66,13 @@ enum class ConvolveMode : std::uint8_t {
   same,   // the middle of these: max(n, m); of fft_convolve() n, as in SciPy
   valid,  // those at which they overlap in full: max(n, m) - min(n, m) + 1
 };
-// Σ_j a[j] · b[i - j]. The operands are converted to the type that they have in common, which conv() takes: a float, or
-// an integer below 64 bits, of which the result is i32 and wraps. f32 signals of which the shorter has 1024 elements
-// and more go by fft(): their errors are relative to the largest result, and NaN or an infinity reaches all results.
-// Throws ShapeError for another rank, and for signals without elements.
+// Σ_j a[j] · b[i - j]. The operands are converted to the type that they have in common; floats and c64 keep it.
+// Integers of 8 bits or more are exact: they wrap in the type that sum() has for them, i64 and u64 in their own, and of
+// bool it is whether some product is true, as in NumPy. f32 and c64 signals of which the shorter has 1024 elements and
+// more go by fft(): their errors are relative to the largest result, and NaN or an infinity reaches all results. Throws
+// ShapeError for another rank, and for signals without elements, TypeError for integers below 8 bits.
 Tensor convolve(const Operand& a, const Operand& b, ConvolveMode mode = ConvolveMode::full);
-// Σ_j a[i + j] · b[j], NumPy's correlate: as convolve() with b reversed.
+// Σ_j a[i + j] · conj(b[j]), NumPy's correlate: as convolve() with b reversed and, of complex numbers, conjugated.
 Tensor correlate(const Operand& a, const Operand& b, ConvolveMode mode = ConvolveMode::valid);
 
 // ---- Polynomials.
@@ -79,5 +80,14 @@ Tensor correlate(const Operand& a, const Operand& b, ConvolveMode mode = Convolv
 // coefficients[0] x^(n - 1) + … + coefficients[n - 1] by Horner's rule, of x's shape; 0 without coefficients, which are
 // of rank 1 (else ShapeError). Each of them is an operation.
 Tensor polyval(const Operand& coefficients, const Operand& x);
+// The coefficients, of the highest power first, of the polynomial of that degree with the least sum of squares of
+// weights · (y - polyval(coefficients, x)) at samples x [n], real, and y [n], or [n, k] of k functions: [degree + 1],
+// or [degree + 1, k]. Weights [n] are 1 by default. By lstsq_svd() of the powers of x, each scaled to norm 1; of powers
+// that are not independent, as of fewer samples than coefficients, the scaled coefficients are the shortest, and
+// singular values of no more than `rcond` times the largest count as 0, by default n times the distance from 1 to the
+// next number (2^-23, of f64 2^-52). f16 and bf16 are computed in f32. NumPy's polyfit. Throws InvalidArgument for a
+// negative degree, ShapeError for other shapes and for no samples.
+Tensor polyfit(const Operand& x, const Operand& y, std::int64_t degree, const Operand& weights = {},
+               std::optional<double> rcond = {});
 
 }  // namespace weft

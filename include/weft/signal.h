@@ -1,13 +1,14 @@
-// Signals: windows, short-time Fourier transforms, convolution by transforms and cosine transforms, with the results of
-// PyTorch's and SciPy's functions.
+// Signals: windows, short-time Fourier transforms, convolution by transforms, linear filters, cosine and Hadamard
+// transforms, with the results of PyTorch's, SciPy's and MLX's functions.
 //
 //   const StftOptions options{.hop_length = 256, .window = hann_window(1024)};
 //   Tensor spectrum = stft(signal, 1024, options);         // c64 [513, frames]
 //   Tensor again = istft(spectrum, 1024, options, signal.size());
 //   Tensor smooth = fft_convolve(signal, gaussian_window(101, 20), ConvolveMode::same);
 //
-// Sums are computed in f32 on GPUs and in f64 on the cpu; f64 is a TypeError but for windows, as in weft/fft.h. They
-// are made of other operations, so that they have derivatives of any order, for signals and for windows.
+// Sums are computed in f32 on GPUs and in f64 on the cpu; f64 is a TypeError but for windows and filters, as in
+// weft/fft.h. They are made of other operations, so that they have derivatives of any order, for signals and for
+// windows.
 #pragma once
 
 #include <cstdint>
@@ -83,6 +84,35 @@ Tensor istft(const Operand& x, std::int64_t n_fft, const StftOptions& options = 
 // broadcast) and TypeError.
 Tensor fft_convolve(const Operand& a, const Operand& b, ConvolveMode mode = ConvolveMode::full, int axis = -1);
 
+// ---- Linear filters along an axis, for real numbers and c64 of the types that b, a, x and the state have in common;
+// integers are taken as f32, f16 and bf16 are computed in f32, f64 on the cpu. Blocks of 256 elements are computed side
+// by side, and their states by about log2(n / 256) steps: no step waits for the element before. They have derivatives
+// for coefficients, signals and states. Errors are of the size of those of the recurrence itself in the same type: with
+// h, the response of 1 / a to an impulse, and p and q coefficients they are within 2^-24 (f64: 2^-53) times (p + 512)
+// |h| ∗ |b| ∗ |x| + (q + 1) |h| ∗ |a| ∗ |h| ∗ |b| ∗ |x|, where h has decayed within 256 elements. Filters that are
+// slower, or of an order above 4, have more digits as sosfilt(). From the first element on that is NaN or infinite
+// results are NaN, unless a is of one coefficient. Throw InvalidArgument (an undefined Tensor, an a[0] of 0 that the
+// host has), ShapeError and TypeError.
+
+// What a filter gives of a part of a signal: the filtered part, and the state from which the next part goes on.
+struct FilterResult {
+  Tensor y, state;
+};
+
+// y with a[0] y[t] = Σ_j b[j] x[t - j] - Σ_j a[j] y[t - j], j ≥ 1, of coefficients b [p] and a [q], x and y being 0 in
+// front of x. SciPy's lfilter.
+Tensor lfilter(const Operand& b, const Operand& a, const Operand& x, int axis = -1);
+// The same from a state, of x's shape with max(p, q) - 1 elements along the axis (other axes broadcast), and the state
+// behind x: SciPy's lfilter with zi and zf. It is what is still to be added to the next results, of the transposed
+// direct form II. An undefined one is 0.
+FilterResult lfilter(const Operand& b, const Operand& a, const Operand& x, const Operand& state, int axis = -1);
+// A cascade of filters of the second order, [sections, 6] with the rows b0, b1, b2, a0, a1, a2: lfilter() by the first
+// row, of its result by the second, and so on. SciPy's sosfilt, which wants each a0 to be 1.
+Tensor sosfilt(const Operand& sos, const Operand& x, int axis = -1);
+// The same from states [sections, …], each of x's shape with 2 elements along the axis, and the states behind x:
+// SciPy's sosfilt with zi and zf.
+FilterResult sosfilt(const Operand& sos, const Operand& x, const Operand& state, int axis = -1);
+
 // ---- Cosine transforms along an axis of n elements, to which x is cut or filled up with zeros; x's size by default.
 // Reals; the result has x's type, of integers f32. SciPy's dct and idct of these types. Norms are those of weft/fft.h
 // for 2n elements, and `ortho` makes the transform orthogonal. Throw InvalidArgument (an undefined Tensor, a length
@@ -94,5 +124,14 @@ Tensor dct(const Operand& x, int type = 2, std::optional<std::int64_t> n = {}, i
 // The inverse of dct() of this type: the other type, divided by 2n unless the norm says otherwise.
 Tensor idct(const Operand& x, int type = 2, std::optional<std::int64_t> n = {}, int axis = -1,
             FftNorm norm = FftNorm::backward);
+
+// ---- Hadamard transforms
+
+// scale · H x along the last axis of x [..., n], of f32, f16 or bf16, computed in f32; default of the scale: 1 /
+// sqrt(n), with which the transform is orthogonal. H of a power of two is Sylvester's, whose element (i, j) is -1 to
+// the number of bits that i and j have in common, and its own transpose. n may also be 12, 20 or 28 times a power of
+// two: H is then the Kronecker product of that matrix, by Paley (1933) or Williamson (1944), and Sylvester's. MLX's
+// hadamard_transform. Throws InvalidArgument (an undefined Tensor), ShapeError (another n) and TypeError.
+Tensor hadamard_transform(const Operand& x, std::optional<double> scale = {});
 
 }  // namespace weft

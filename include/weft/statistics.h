@@ -147,6 +147,26 @@ Histogram histogram(const Operand& x, std::int64_t bins = 10, const HistogramOpt
 // throw InvalidArgument if the host has them: a constant, and what is no view and is on the cpu or was read before. Of
 // others the counts are -1 then, of floats NaN; they are not waited for.
 Histogram histogram(const Operand& x, const Operand& edges, const HistogramOptions& options = {});
+
+struct Histogram2dOptions {
+  // The outer edges, without given ones; default: the least and the greatest element.
+  std::optional<std::pair<double, double>> x_range = {}, y_range = {};
+  Operand weights = {};  // of x's shape: what each pair counts; default 1
+  bool density = false;  // counts divided by their sum and the areas of the bins, floats of which the integral is 1
+};
+struct Histogram2d {
+  Tensor counts;   // [x_bins, y_bins]
+  Tensor x_edges;  // [x_bins + 1], ascending
+  Tensor y_edges;  // [y_bins + 1]
+};
+// How many pairs of elements of x and y, of one shape, lie in each of the bins, each with an interval of equal width
+// for x and one for y. Edges, types and errors are those of histogram() for x and for y; a pair of which one element is
+// outside, or NaN, is not counted. NumPy's histogram2d.
+Histogram2d histogram2d(const Operand& x, const Operand& y, std::int64_t x_bins = 10, std::int64_t y_bins = 10,
+                        const Histogram2dOptions& options = {});
+// The same in bins between given edges, as histogram() takes them, without ranges.
+Histogram2d histogram2d(const Operand& x, const Operand& y, const Operand& x_edges, const Operand& y_edges,
+                        const Histogram2dOptions& options = {});
 // Which interval between the bins' edges, of rank 1 and ascending or descending, each element of x is in: i with
 // bins[i - 1] <= x < bins[i], of descending edges bins[i - 1] > x >= bins[i]; 0 and the number of edges outside. NaN is
 // taken for the largest number. With right = true an interval holds its other edge. i32, or i64 of 2^31 edges and more.

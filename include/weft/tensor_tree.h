@@ -1,4 +1,19 @@
-// Tensors inside other values: visits what a container or a struct of them holds, in order.
+// Trees of tensors: tensors, and what holds them, such as the parameters of a model or the state of an optimiser.
+//
+//   struct Linear { Tensor weight, bias; static constexpr std::string_view member_names[] = {"weight", "bias"}; };
+//   struct Mlp { std::vector<Linear> layers; double slope = 0.1; };  // without names members have their indices
+//
+//   const auto [loss, g] = value_and_grad(loss_of)(net, x, y);
+//   net = map_tensors(net, [](Tensor p, Tensor d) { return p - 0.01 * d; }, g);
+//   Mlp moments = map_tensors(net, [](const Tensor& p) { return zeros_like(p); });
+//   for_each_tensor(net, [](Tensor& p) { p = cast(p, DType::f16); });
+//   net = unflatten_like(net, flatten_tensors(net));                       // the tensors in order, and back
+//   for (const auto& [path, tensor] : named_tensors(net)) std::cout << path;  // 0.0.weight, 0.0.bias, 0.1.weight, …
+//
+// A tree is a Tensor; a std::vector, array, pair, tuple, map or optional of trees; or an aggregate of up to 16 trees.
+// Numbers, enums, strings and shapes may be among them, and stay as they are. It is what compile(), grad() and their
+// kin take and give. The order is that of elements, of members, and of a map's keys. These are templates: they record
+// nothing themselves, and calls by name do not have them.
 #pragma once
 
 #include <array>
@@ -6,6 +21,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -99,11 +115,22 @@ void each_member(T& value, F&& f) {
 }
 
 // Calls visitor.tensor(t) for each tensor in the value, and visitor.fixed(v) for everything else that it consists of,
-// sizes of containers included, in an order that only depends on the type and on these sizes.
+// sizes of containers included, in an order that only depends on the type and on these sizes. A visitor that has
+// enter(name) and leave() is told the index, key or name of each part in front of it and behind it.
 template <class T, class Visitor>
 void visit_tensors(T& value, Visitor& visitor) {
   using Value = std::remove_const_t<T>;
-  [[maybe_unused]] const auto each = [&](auto&... parts) { (visit_tensors(parts, visitor), ...); };
+  [[maybe_unused]] const auto visit_part = [&](const auto& name, auto& part) {
+    if constexpr (requires { visitor.enter(name); }) {
+      visitor.enter(name);
+      visit_tensors(part, visitor);
+      visitor.leave();
+    } else {
+      visit_tensors(part, visitor);
+    }
+  };
+  [[maybe_unused]] std::size_t index = 0;
+  [[maybe_unused]] const auto each = [&](auto&... parts) { (visit_part(index++, parts), ...); };
   if constexpr (std::is_same_v<Value, Tensor>) {
     visitor.tensor(value);
   } else if constexpr (is_static<Value>) {
@@ -113,9 +140,9 @@ void visit_tensors(T& value, Visitor& visitor) {
     for (const bool b : value) visitor.fixed(b);
   } else if constexpr (is_a<Value, std::vector>) {
     visitor.fixed(value.size());
-    for (auto& part : value) visit_tensors(part, visitor);
+    for (auto& part : value) visit_part(index++, part);
   } else if constexpr (is_array<Value>) {
-    for (auto& part : value) visit_tensors(part, visitor);
+    for (auto& part : value) visit_part(index++, part);
   } else if constexpr (is_a<Value, std::pair>) {
     each(value.first, value.second);
   } else if constexpr (is_a<Value, std::tuple>) {
@@ -125,12 +152,20 @@ void visit_tensors(T& value, Visitor& visitor) {
     if (value) visit_tensors(*value, visitor);
   } else if constexpr (is_a<Value, std::map>) {
     visitor.fixed(value.size());
-    for (auto& [key, part] : value) each(key, part);
+    for (auto& [key, part] : value) {
+      visit_tensors(key, visitor);
+      visit_part(key, part);
+    }
   } else {
     static_assert(std::is_aggregate_v<Value> && !std::is_array_v<Value> && !std::is_union_v<Value>,
                   "arguments and results of a compiled function are tensors; numbers, enums, strings and shapes; and "
                   "vectors, arrays, pairs, tuples, maps, optionals and aggregates of these");
-    each_member(value, each);
+    if constexpr (requires { Value::member_names[0]; }) {
+      static_assert(std::size(Value::member_names) == member_count<Value>(), "member_names has a name for each member");
+      each_member(value, [&](auto& member) { visit_part(Value::member_names[index++], member); });
+    } else {
+      each_member(value, each);
+    }
   }
 }
 
@@ -143,4 +178,128 @@ struct TensorReplacer {
   std::size_t next = 0;
 };
 
+struct TensorCollector {
+  void tensor(const Tensor& t) { tensors.push_back(t); }
+  template <class T>
+  void fixed(const T&) {}
+  std::vector<Tensor> tensors;
+};
+template <class T>
+std::vector<Tensor> tensors_in(const T& value) {
+  TensorCollector collector;
+  visit_tensors(value, collector);
+  return std::move(collector.tensors);
+}
+// The value with other tensors in it.
+template <class T>
+T with_tensors(T value, std::span<const Tensor> tensors) {
+  TensorReplacer replacer{tensors};
+  visit_tensors(value, replacer);
+  return value;
+}
+
+// The value without its tensors, for what is kept with a derivative and must not hold them.
+template <class T>
+T without_tensors(const T& value) {
+  return with_tensors(value, std::vector<Tensor>(tensors_in(value).size()));
+}
+
+template <class F>
+struct TensorCaller {
+  template <class T>
+  void tensor(T& t) {
+    if (t.defined()) f(t);
+  }
+  template <class T>
+  void fixed(const T&) {}
+  F& f;
+};
+
+// Names joined by points.
+struct TensorNamer {
+  void enter(std::size_t index) { enter(std::string_view(std::to_string(index))); }
+  void enter(std::string_view name) {
+    starts.push_back(path.size());
+    if (!path.empty()) path += '.';
+    path += name;
+  }
+  template <class T>
+    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, std::size_t>)
+  void enter(T number) {
+    enter(std::string_view(std::to_string(number)));
+  }
+  template <class T>
+    requires std::is_enum_v<T>
+  void enter(T value) {
+    enter(static_cast<std::underlying_type_t<T>>(value));
+  }
+  void leave() {
+    path.resize(starts.back());
+    starts.pop_back();
+  }
+  void tensor(const Tensor& t) { named.emplace_back(path, t); }
+  template <class T>
+  void fixed(const T&) {}
+
+  std::string path;
+  std::vector<std::size_t> starts;
+  std::vector<std::pair<std::string, Tensor>> named;
+};
+
+// Throws InvalidArgument, in the function's name, unless as many tensors are given as the tree has.
+void require_tensors(std::string_view function, std::size_t given, std::size_t expected);
+
 }  // namespace weft::detail
+
+namespace weft {
+
+// Calls f for each tensor of the tree in order; of a tree that is not const f may take a Tensor& and put another one in
+// its place. Undefined ones, such as those of derivatives for integers, are left out.
+template <class T, class F>
+void for_each_tensor(T& tree, F&& f) {
+  detail::TensorCaller<std::remove_reference_t<F>> caller{f};
+  detail::visit_tensors(tree, caller);
+}
+
+// A tree of the same type and form with f(t, others…) in place of each tensor t, others being the tensors at the same
+// places of further trees, which hold as many (else InvalidArgument) and may be of other types. An undefined t stays
+// undefined, and f is not called; others may be undefined where t is not.
+template <class T, class F, class... Others>
+T map_tensors(T tree, F&& f, const Others&... others) {
+  std::vector<Tensor> all = detail::tensors_in(tree);
+  const std::array<std::vector<Tensor>, sizeof...(Others)> further{detail::tensors_in(others)...};
+  for (const std::vector<Tensor>& own : further) detail::require_tensors("map_tensors", own.size(), all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].defined()) continue;
+    [&]<std::size_t... k>(std::index_sequence<k...>) {
+      all[i] = f(std::as_const(all[i]), further[k][i]...);
+    }(std::index_sequence_for<Others...>());
+  }
+  return detail::with_tensors(std::move(tree), all);
+}
+
+// The tensors of the tree in order, undefined ones too.
+template <class T>
+std::vector<Tensor> flatten_tensors(const T& tree) {
+  return detail::tensors_in(tree);
+}
+
+// The tree with these tensors in place of its own, in the order of flatten_tensors(). Throws InvalidArgument unless
+// they are as many.
+template <class T>
+T unflatten_like(T tree, std::span<const Tensor> tensors) {
+  detail::require_tensors("unflatten_like", tensors.size(), detail::tensors_in(tree).size());
+  return detail::with_tensors(std::move(tree), tensors);
+}
+
+// The tensors of the tree in order, each with the path to it: the indices of elements, the keys of maps, and the names
+// or, without them, the indices of members, joined by points. Members have names where the struct lists them, as
+// `static constexpr std::string_view member_names[]`: "layers.0.weight", else "0.0.0". A tensor alone has the path "".
+template <class T>
+std::vector<std::pair<std::string, Tensor>> named_tensors(const T& tree) {
+  detail::TensorNamer namer;
+  detail::visit_tensors(tree, namer);
+  return std::move(namer.named);
+}
+
+}  // namespace weft

@@ -49,6 +49,7 @@
 #include "weft/random.h"
 #include "weft/recurrent.h"
 #include "weft/resampling.h"
+#include "weft/rotary_embedding.h"
 #include "weft/safetensors.h"
 #include "weft/segments.h"
 #include "weft/sets.h"

@@ -10,6 +10,7 @@
 #include "compiler/terms.h"
 #include "cpu/executor.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/elementwise/scalar_ops.h"
 #include "weft/small_float.h"
 
 namespace weft::compiler {
@@ -111,60 +112,56 @@ double f16_error(const TensorData& weights, const Placement& placement) {
 }
 
 bool stays_in_range(const Expression& e, int node) {
-  using enum ScalarOp;
+  using kernels::Bound;
   constexpr double kGrowth = 16, kAdded = 4096;
   // |value| <= growth · (the largest |input|) + added; nothing if no bound is known.
-  struct Bound {
+  struct Magnitude {
     double growth = 0, added = 0;
   };
-  std::vector<std::optional<Bound>> bounds;
+  std::vector<std::optional<Magnitude>> bounds;
   for (const Expression::Node& n : e.nodes()) {
     const auto of = [&](int i) { return bounds[static_cast<std::size_t>(n.args[i])]; };
     const auto known = [&](int i) { return n.args[i] >= 0 && of(i) && of(i)->growth == 0; };
-    const auto sum = [](std::optional<Bound> a, std::optional<Bound> b) {
-      return a && b ? std::optional(Bound{a->growth + b->growth, a->added + b->added}) : std::nullopt;
+    const auto sum = [](std::optional<Magnitude> a, std::optional<Magnitude> b) {
+      return a && b ? std::optional(Magnitude{a->growth + b->growth, a->added + b->added}) : std::nullopt;
     };
-    const auto larger = [](std::optional<Bound> a, std::optional<Bound> b) {
-      return a && b ? std::optional(Bound{std::max(a->growth, b->growth), std::max(a->added, b->added)}) : std::nullopt;
+    const auto larger = [](std::optional<Magnitude> a, std::optional<Magnitude> b) {
+      return a && b ? std::optional(Magnitude{std::max(a->growth, b->growth), std::max(a->added, b->added)})
+                    : std::nullopt;
     };
-    const auto scaled = [](std::optional<Bound> a, double by) {
-      return a ? std::optional(Bound{a->growth * by, a->added * by}) : std::nullopt;
+    const auto scaled = [](std::optional<Magnitude> a, double by) {
+      return a ? std::optional(Magnitude{a->growth * by, a->added * by}) : std::nullopt;
     };
-    const auto product = [&](int i, int j) -> std::optional<Bound> {
+    const auto product = [&](int i, int j) -> std::optional<Magnitude> {
       if (known(i)) return scaled(of(j), of(i)->added);
       if (known(j)) return scaled(of(i), of(j)->added);
       return {};
     };
-    std::optional<Bound> b;
-    switch (n.op) {
-      case input: b = n.type == DType::boolean ? Bound{0, 1} : Bound{1, 0}; break;
-      case constant: {
-        const auto value = number(n);
-        if (value && std::isfinite(*value)) b = Bound{0, std::abs(*value)};
-        break;
+    std::optional<Magnitude> b;
+    if (n.op == ScalarOp::input) {
+      b = n.type == DType::boolean ? Magnitude{0, 1} : Magnitude{1, 0};
+    } else if (n.op == ScalarOp::constant) {
+      const auto value = number(n);
+      if (value && std::isfinite(*value)) b = Magnitude{0, std::abs(*value)};
+    } else {
+      const kernels::ScalarOpInfo& row = kernels::info(n.op);
+      switch (row.bound()) {
+        case Bound::unknown: break;
+        case Bound::operand: b = of(0); break;
+        case Bound::operand_and_one: b = sum(of(0), Magnitude{0, 1}); break;
+        case Bound::one: b = Magnitude{0, 1}; break;
+        case Bound::two: b = Magnitude{0, 2}; break;
+        case Bound::larger: b = larger(of(row.first_value()), of(row.first_value() + 1)); break;
+        case Bound::limits: b = known(1) && known(2) ? larger(of(1), of(2)) : std::nullopt; break;
+        case Bound::sum: b = sum(of(0), of(1)); break;
+        case Bound::product: b = product(0, 1); break;
+        case Bound::product_and_sum: b = sum(product(0, 1), of(2)); break;
+        case Bound::quotient: {
+          const auto divisor = number(e.nodes()[static_cast<std::size_t>(n.args[1])]);
+          if (divisor && *divisor != 0) b = scaled(of(0), 1 / std::abs(*divisor));
+          break;
+        }
       }
-      case cast: case neg: case ScalarOp::abs: case relu: case gelu_erf: case gelu_tanh: case gelu_quick: case silu:
-      case mish: case ScalarOp::trunc: b = of(0); break;
-      case ScalarOp::ceil: case ScalarOp::floor: case ScalarOp::round: case ScalarOp::sqrt: case ScalarOp::cbrt:
-      case softplus: case logsigmoid: case ScalarOp::asinh: b = sum(of(0), Bound{0, 1}); break;
-      case sign: case ScalarOp::sin: case ScalarOp::cos: case ScalarOp::tanh: case ScalarOp::erf: case sigmoid:
-      case logical_not: case is_nan: case is_inf: case is_finite: case signbit: case equal: case not_equal: case less:
-      case less_equal: case greater: case greater_equal: case logical_and: case logical_or: case logical_xor:
-        b = Bound{0, 1};
-        break;
-      case ScalarOp::erfc: case ScalarOp::atan: b = Bound{0, 2}; break;
-      case add: case sub: b = sum(of(0), of(1)); break;
-      case mul: b = product(0, 1); break;
-      case ScalarOp::fma: b = sum(product(0, 1), of(2)); break;
-      case ScalarOp::div: {
-        const auto divisor = number(e.nodes()[static_cast<std::size_t>(n.args[1])]);
-        if (divisor && *divisor != 0) b = scaled(of(0), 1 / std::abs(*divisor));
-        break;
-      }
-      case ScalarOp::min: case ScalarOp::max: case ScalarOp::fmin: case ScalarOp::fmax: b = larger(of(0), of(1)); break;
-      case ScalarOp::clamp: b = known(1) && known(2) ? larger(of(1), of(2)) : std::nullopt; break;
-      case ScalarOp::select: b = larger(of(1), of(2)); break;
-      default: break;
     }
     bounds.push_back(b);
   }

@@ -68,6 +68,32 @@ Tensor first_negligible(const Tensor& r, double rcond) {
   return where(reduce(ReduceKind::any, negligible, {-1}, false), first, Graph::scalar(0, DType::i32));
 }
 
+// A system whose sides are matrices, in the type that a and b have in common.
+struct LeastSquares {
+  Tensor matrix, sides;
+  bool vector = false;  // b was one side without an axis
+
+  // The solution and the sums of squared magnitudes of what it leaves, as b has axes.
+  std::pair<Tensor, Tensor> solved(const Tensor& x) const {
+    const Tensor residuals = reduce(ReduceKind::sum_squares, abs(sides - matmul(matrix, x)), {-2}, false);
+    if (!vector) return {x, residuals};
+    return {squeeze(x, -1), squeeze(residuals, -1)};
+  }
+};
+
+LeastSquares least_squares(std::string_view function, const Tensor& a, const Tensor& b) {
+  require_matrices(a, function, "a");
+  require_matrices(b, function, "b");
+  const std::vector<Tensor> same = same_type(function, a, b);
+  const bool vector = b.rank() == 1;
+  const Tensor sides = vector ? expand_dims(same[1], 1) : same[1];
+  if (sides.shape()[-2] != a.shape()[-2]) {
+    throw ShapeError("{}: a is {} and b {}; expected b with {} rows", function, to_string(a.type()),
+                     to_string(b.type()), a.shape()[-2]);
+  }
+  return {same[0], sides, vector};
+}
+
 struct LstsqAttributes {
   std::optional<double> rcond = {};
   void fields(AttributeVisitor& v) {
@@ -85,27 +111,15 @@ constexpr Function kLstsq = {
      .summary = "the least-squares solution by QR factors"},
     [](const Tensor& a, const Tensor& b, const LstsqAttributes& o) -> LstsqResult {
       constexpr std::string_view kName = "lstsq";
-      require_matrices(a, kName, "a");
-      require_matrices(b, kName, "b");
-      const std::vector<Tensor> same = same_type(kName, a, b);
-      const Tensor& matrix = same[0];
-      const bool vector = b.rank() == 1;
-      const Tensor sides = vector ? expand_dims(same[1], 1) : same[1];
-      const std::int64_t m = matrix.shape()[-2], n = matrix.shape()[-1];
-      if (sides.shape()[-2] != m) {
-        throw ShapeError("{}: a is {} and b {}; expected b with {} rows", kName, to_string(a.type()),
-                         to_string(b.type()), m);
-      }
+      const LeastSquares system = least_squares(kName, a, b);
+      const auto& [matrix, sides, vector] = system;
       const double rcond = o.rcond.value_or(roundings(matrix));
-      const auto [q, r] = qr(m >= n ? matrix : adjoint(matrix));
-      Tensor x = m >= n ? solve_triangular(r, matmul(adjoint(q), sides), {.upper = true})
-                        : matmul(q, solve_triangular(r, sides, {.upper = true, .adjoint = true}));
-      Tensor residuals = reduce(ReduceKind::sum_squares, abs(sides - matmul(matrix, x)), {-2}, false);
-      if (vector) {
-        x = squeeze(x, -1);
-        residuals = squeeze(residuals, -1);
-      }
-      return {x, residuals, first_negligible(r, rcond)};
+      const bool tall = matrix.shape()[-2] >= matrix.shape()[-1];
+      const auto [q, r] = qr(tall ? matrix : adjoint(matrix));
+      const Tensor x = tall ? solve_triangular(r, matmul(adjoint(q), sides), {.upper = true})
+                            : matmul(q, solve_triangular(r, sides, {.upper = true, .adjoint = true}));
+      const auto [solution, residuals] = system.solved(x);
+      return {solution, residuals, first_negligible(r, rcond)};
     }};
 
 // ---- Eigenvalues
@@ -211,6 +225,18 @@ Tensor counts(const Tensor& s, const Tensor& a, std::optional<double> rtol, std:
   return greater(s, extreme(s, true, {-1}, true) * *rtol);
 }
 
+// Of singular values the pseudo-inverse, and which of them count as more than 0.
+struct PseudoInverted {
+  Tensor inverse, values, positive;
+};
+PseudoInverted pseudo_inverted(const Tensor& a, std::optional<double> rtol, std::string_view function) {
+  const auto [u, s, vh] = svd(a, false);
+  const Tensor positive = counts(s, a, rtol, function);
+  const Tensor inverse = select(positive, 1 / select(positive, s, 1), 0);
+  const Tensor y = matmul(adjoint(vh) * expand_dims(cast(inverse, u.dtype()), -2), adjoint(u));
+  return {pseudo_inverse(a, y), s, positive};
+}
+
 constexpr Function kPinv = {
     {.name = "pinv",
      .operands = {kMatrix},
@@ -219,11 +245,7 @@ constexpr Function kPinv = {
      .summary = "the pseudo-inverse"},
     [](const Tensor& a, const ToleranceAttributes& o) {
       require_matrices(a, "pinv", "a");
-      const auto [u, s, vh] = svd(a, false);
-      const Tensor positive = counts(s, a, o.rtol, "pinv");
-      const Tensor inverse = select(positive, 1 / select(positive, s, 1), 0);
-      const Tensor y = matmul(adjoint(vh) * expand_dims(cast(inverse, u.dtype()), -2), adjoint(u));
-      return pseudo_inverse(a, y);
+      return pseudo_inverted(a, o.rtol, "pinv").inverse;
     }};
 constexpr Function kMatrixRank = {
     {.name = "matrix_rank",
@@ -234,6 +256,30 @@ constexpr Function kMatrixRank = {
     [](const Tensor& a, const ToleranceAttributes& o) {
       require_matrices(a, "matrix_rank", "a");
       return count_nonzero(counts(svdvals(a), a, o.rtol, "matrix_rank"), {-1});
+    }};
+
+struct LstsqSvdAttributes {
+  std::optional<double> rcond = {};
+  void fields(AttributeVisitor& v) {
+    v("rcond", rcond, {}, "which part of the largest singular value counts as 0; without it max(m, n) roundings");
+  }
+};
+constexpr Function kLstsqSvd = {
+    {.name = "lstsq_svd",
+     .operands = {kMatrix, {.name = "b", .min_rank = 1, .shape = "[..., m, k], or [m]"}},
+     .results = {{"solution", "[..., n, k], or [..., n] of a vector b", "the operands' common type"},
+                 {"residuals", "[..., k], or [...]", "f32, f64 of f64"},
+                 {"rank", kBatch, "i32"},
+                 {"singular_values", "[..., min(m, n)]", "the common type, of c64 f32"}},
+     .formula = "solution = argmin_x Σ |b - a x|², of several the one of the least Σ |x|²",
+     .summary = "the shortest least-squares solution by singular values, of any rank"},
+    [](const Tensor& a, const Tensor& b, const LstsqSvdAttributes& o) -> LstsqSvdResult {
+      constexpr std::string_view kName = "lstsq_svd";
+      const LeastSquares system = least_squares(kName, a, b);
+      if (o.rcond && !(*o.rcond >= 0)) throw InvalidArgument("{}: rcond is {}; expected 0 or more", kName, *o.rcond);
+      const auto [inverse, values, positive] = pseudo_inverted(system.matrix, o.rcond, kName);
+      const auto [solution, residuals] = system.solved(matmul(inverse, system.sides));
+      return {solution, residuals, cast(count_nonzero(positive, {-1}), DType::i32), values};
     }};
 
 struct ConditionAttributes {
@@ -268,7 +314,7 @@ constexpr Function kConditionNumber = {
 }  // namespace
 
 void add_decompositions_functions(FunctionRows& rows) {
-  rows.add(kQr, kLstsq);
+  rows.add(kQr, kLstsq, kLstsqSvd);
   rows.add(kEigh, kEighEx, kEigvalsh);
   rows.add(kEig, kEigvals);
   rows.add(kSvd, kSvdvals, kPinv, kMatrixRank, kConditionNumber);
@@ -278,6 +324,9 @@ void add_decompositions_functions(FunctionRows& rows) {
 
 QrResult qr(const Operand& a, QrMode mode) { return kQr(a, {mode}); }
 LstsqResult lstsq(const Operand& a, const Operand& b, std::optional<double> rcond) { return kLstsq(a, b, {rcond}); }
+LstsqSvdResult lstsq_svd(const Operand& a, const Operand& b, std::optional<double> rcond) {
+  return kLstsqSvd(a, b, {rcond});
+}
 
 EighResult eigh(const Operand& a, bool upper) { return kEigh(a, {upper}); }
 EighExResult eigh_ex(const Operand& a, bool upper) { return kEighEx(a, {upper}); }

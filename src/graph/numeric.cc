@@ -12,12 +12,13 @@
 #include "graph/functions.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
+#include "graph/sliding_products.h"
 #include "kernels/fft/plan.h"
 #include "weft/array.h"
-#include "weft/convolution.h"
 #include "weft/creation.h"
 #include "weft/error.h"
 #include "weft/fft.h"
+#include "weft/linalg.h"
 
 namespace weft {
 namespace {
@@ -184,8 +185,18 @@ constexpr Function kTrapezoid = {
      .formula = "integral = Σ_i (coordinates[i + 1] - coordinates[i]) · (y[i] + y[i + 1]) / 2",
      .summary = "the integral along an axis by the trapezoidal rule"},
     [](const Tensor& y, const Tensor& coordinates, const TrapezoidAttributes& a) {
-      const Tensor each = areas("trapezoid", y, coordinates, a.distance, a.axis);
-      return cast(sum(each, a.axis), result_type_of("trapezoid", y, coordinates));
+      const DType type = result_type_of("trapezoid", y, coordinates);
+      const int axis = normalize_axis(a.axis, y.rank(), "trapezoid");
+      const std::int64_t n = y.shape()[axis];
+      if (coordinates.defined() || n < 2) {
+        return cast(sum(areas("trapezoid", y, coordinates, a.distance, axis), axis), type);
+      }
+      // Each sample but the first and the last is in two areas: the sum of them all reads each once. (Samples times the
+      // distance, whose sum is in range.)
+      const Tensor v = accumulated(cast(y, type));
+      const auto scaled = [&](const Tensor& t) { return a.distance == 1 ? t : t * Graph::scalar(a.distance, v.dtype()); };
+      const auto half = [&](std::int64_t i) { return squeeze(scaled(part(v, axis, i, 1)) * 0.5, {axis}); };
+      return cast(sum(scaled(part(v, axis, 1, n - 2)), axis) + (half(0) + half(n - 1)), type);
     }};
 
 struct CumulativeTrapezoidAttributes : TrapezoidAttributes {
@@ -285,11 +296,11 @@ constexpr Function kUnwrap = {
 
 Tensor convolved(std::string_view function, const Tensor& x, const Tensor& y, ConvolveMode mode, bool reverse) {
   const DType type = result_type_for(function, std::array<Tensor, 2>{x, y});
-  if (!is_floating(type) && !(is_integer(type) && bits(type) >= 8 && bits(type) <= 32)) {
-    throw TypeError("{}: a is {} and b {}, expected floats or integers of 8 to 32 bits", function, to_string(x.type()),
+  if (bits(type) < 8) {
+    throw TypeError("{}: a is {} and b {}, expected numbers of 8 bits or more, or bool", function, to_string(x.type()),
                     to_string(y.type()));
   }
-  const Tensor a = cast(x, type), b = cast(y, type);
+  const Tensor a = cast(x, type), given = cast(y, type), b = reverse && type == DType::c64 ? conj(given) : given;
   const std::int64_t n = a.size(), m = b.size(), least = std::min(n, m), most = std::max(n, m);
   if (least == 0) {
     throw ShapeError("{}: a is {} and b {}, expected elements", function, to_string(a.type()), to_string(b.type()));
@@ -303,17 +314,18 @@ Tensor convolved(std::string_view function, const Tensor& x, const Tensor& y, Co
     if (reverse && n < m) std::swap(before, after);  // as NumPy's, of which correlate(a, b) is correlate(b, a) reversed
   }
   constexpr std::int64_t kLong = 1024;
-  if (least >= kLong && type == DType::f32) {
+  if (least >= kLong && (type == DType::f32 || type == DType::c64)) {
     const std::int64_t size = kernels::smooth_length(n + m - 1);
-    const Tensor full = irfft(rfft(a, size) * rfft(reverse ? flip(b) : b, size), size);
+    const Tensor other = reverse ? flip(b) : b;
+    const Tensor full = type == DType::c64 ? ifft(fft(a, size) * fft(other, size), size)
+                                           : irfft(rfft(a, size) * rfft(other, size), size);
     return part(full, 0, least - 1 - before, most - least + 1 + before + after);
   }
-  // conv() does not turn the window round.
+  // sliding_products() does not turn the window round.
   const bool exchanged = n < m;
   const Tensor signal = exchanged ? (reverse ? flip(b) : b) : a;
   const Tensor window = exchanged ? flip(a) : (reverse ? b : flip(b));
-  return flatten(conv(reshape(signal, {1, 1, most}), reshape(window, {1, 1, least}), {},
-                      {.padding = {before}, .padding_after = {after}}));
+  return flatten(sliding_products(reshape(signal, {1, most}), window, before, after));
 }
 
 template <ConvolveMode kDefault>
@@ -328,7 +340,7 @@ struct ConvolveAttributes {
 constexpr FunctionOperand kSignalA = {.name = "a", .min_rank = 1, .max_rank = 1, .shape = "[n]"};
 constexpr FunctionOperand kSignalB = {.name = "b", .min_rank = 1, .max_rank = 1, .shape = "[m]"};
 constexpr FunctionResult kConvolved = {"y", "[n + m - 1]; same: [max(n, m)]; valid: [|n - m| + 1]",
-                                       "the common type; of integers i32"};
+                                       "the common type; of integers as sum()"};
 
 constexpr Function kConvolve = {
     {.name = "convolve",
@@ -343,7 +355,7 @@ constexpr Function kCorrelate = {
     {.name = "correlate",
      .operands = {kSignalA, kSignalB},
      .results = {kConvolved},
-     .formula = "y[i] = Σ_j a[i + j] · b[j]",
+     .formula = "y[i] = Σ_j a[i + j] · conj(b[j])",
      .summary = "the correlation of two signals"},
     [](const Tensor& a, const Tensor& b, const ConvolveAttributes<ConvolveMode::valid>& attributes) {
       return convolved("correlate", a, b, attributes.mode, true);
@@ -365,11 +377,63 @@ constexpr Function kPolyval = {
       return cast(y, averaged(type));
     }};
 
+struct PolyfitAttributes {
+  std::int64_t degree = 0;
+  std::optional<double> rcond = {};
+  void fields(AttributeVisitor& v) {
+    v("degree", degree, "the greatest power");
+    v("rcond", rcond, {}, "which part of the largest singular value counts as 0; without it n roundings");
+  }
+};
+constexpr Function kPolyfit = {
+    {.name = "polyfit",
+     .operands = {{.name = "x", .types = types::real, .min_rank = 1, .max_rank = 1, .shape = "[n]"},
+                  {.name = "y", .min_rank = 1, .max_rank = 2, .shape = "[n], or [n, k]"},
+                  {.name = "weights",
+                   .types = types::real,
+                   .arity = Arity::optional,
+                   .min_rank = 1,
+                   .max_rank = 1,
+                   .shape = "[n]"}},
+     .results = {{"coefficients", "[degree + 1], or [degree + 1, k]", kCommonOrF32}},
+     .formula = "coefficients = argmin_c Σ_i |weights[i] · (y[i] - polyval(c, x[i]))|²",
+     .summary = "the polynomial that comes nearest to samples, by least squares"},
+    [](const Tensor& x, const Tensor& y, const Tensor& weights, const PolyfitAttributes& a) {
+      constexpr std::string_view kName = "polyfit";
+      // (Columns past 2^40 would fit no memory.)
+      if (a.degree < 0 || a.degree > std::int64_t{1} << 40) {
+        throw InvalidArgument("{}: the degree is {}, expected 0 or more", kName, a.degree);
+      }
+      const std::int64_t n = x.size();
+      if (n == 0 || y.shape()[0] != n || (weights.defined() && weights.size() != n)) {
+        throw ShapeError("{}: x is {}, y {}{}; expected as many samples in each, one at least", kName,
+                         to_string(x.type()), to_string(y.type()),
+                         weights.defined() ? std::format(", weights are {}", to_string(weights.type())) : "");
+      }
+      std::vector<Tensor> operands{x, y};
+      if (weights.defined()) operands.push_back(weights);
+      const DType type = averaged(result_type_for(kName, operands));
+      const DType wide = type == DType::c64 ? DType::f32 : accumulated(Graph::scalar(0, type)).dtype();
+      Tensor powers = vander(cast(x, wide), a.degree + 1);
+      Tensor sides = type == DType::c64 ? cast(y, type) : cast(y, wide);
+      if (weights.defined()) {
+        const Tensor w = expand_dims(cast(weights, wide), 1);
+        powers = powers * w;
+        sides = sides * (y.rank() == 1 ? squeeze(w, 1) : w);
+      }
+      // Columns of norm 1, so that the condition is not that of the powers' magnitudes.
+      const Tensor norms = vector_norm(powers, 2, {0}, true), scale = select(norms == 0, 1, norms);
+      const double rcond =
+          a.rcond.value_or(std::ldexp(static_cast<double>(n), wide == DType::f64 ? -52 : -23));
+      const Tensor c = lstsq_svd(powers / scale, sides, rcond).solution;
+      return cast(c / (y.rank() == 1 ? squeeze(scale, 0) : scale.T()), type);
+    }};
+
 }  // namespace
 
 void add_numeric_functions(FunctionRows& rows) {
   rows.add(kInterp, kTrapezoid, kCumulativeTrapezoid, kGradient, kGradients, kUnwrap);
-  rows.add(kConvolve, kCorrelate, kPolyval);
+  rows.add(kConvolve, kCorrelate, kPolyval, kPolyfit);
 }
 
 // ---- The functions
@@ -408,5 +472,9 @@ Tensor convolve(const Operand& a, const Operand& b, ConvolveMode mode) { return 
 Tensor correlate(const Operand& a, const Operand& b, ConvolveMode mode) { return kCorrelate(a, b, {mode}); }
 
 Tensor polyval(const Operand& coefficients, const Operand& x) { return kPolyval(coefficients, x); }
+Tensor polyfit(const Operand& x, const Operand& y, std::int64_t degree, const Operand& weights,
+               std::optional<double> rcond) {
+  return kPolyfit(x, y, weights, {degree, rcond});
+}
 
 }  // namespace weft

@@ -1,10 +1,11 @@
-// Windows, short-time Fourier transforms, convolution and cosine transforms (weft/signal.h).
+// Windows, short-time Fourier transforms, convolution, cosine and Hadamard transforms (weft/signal.h).
 #include "weft/signal.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numbers>
+#include <span>
+#include <vector>
 
 #include "core/checked.h"
 #include "core/format.h"
@@ -12,9 +13,11 @@
 #include "graph/function_attributes.h"
 #include "graph/function_row.h"
 #include "graph/graph.h"
+#include "graph/host_sequence.h"
 #include "kernels/fft/plan.h"
 #include "weft/array.h"
 #include "weft/error.h"
+#include "weft/linalg.h"
 #include "weft/resampling.h"
 
 namespace weft {
@@ -47,17 +50,9 @@ struct WindowAttributes {
 template <class F>
 Tensor window_of(std::string_view function, const WindowAttributes& a, const F& element) {
   const std::int64_t n = a.n;
-  const DType dtype = a.dtype;
-  if (n < 0) throw InvalidArgument("{}: n is {}; expected at least 0", function, n);
-  if (!is_floating(dtype)) throw TypeError("{}: dtype is {}; expected a floating type", function, name(dtype));
-  const auto size = static_cast<std::size_t>(bits(dtype)) / 8;
-  std::vector<std::byte> bytes = host_bytes(function, {dtype, {n}});
-  for (std::int64_t k = 0; k < n; ++k) {
-    const double value = n == 1 ? 1 : element(static_cast<double>(k), static_cast<double>(a.periodic ? n : n - 1));
-    const std::uint64_t element_bits = Number(value).bits(dtype);
-    std::memcpy(&bytes[static_cast<std::size_t>(k) * size], &element_bits, size);
-  }
-  return Graph::constant(TensorData::copy_of(dtype, {n}, bytes));
+  return host_sequence(function, "n", n, a.dtype, [&](std::int64_t k) {
+    return n == 1 ? 1 : element(static_cast<double>(k), static_cast<double>(a.periodic ? n : n - 1));
+  });
 }
 
 // Σ (-1)^i coefficients[i] cos(2πik / N).
@@ -560,6 +555,106 @@ constexpr Function kIdct = {
      .summary = "the inverse of dct"},
     [](const Tensor& x, const CosineAttributes& a) { return cosine_transform("idct", x, a, true); }};
 
+// ---- Hadamard transforms
+
+constexpr std::int64_t kOtherSizes[] = {12, 20, 28};
+
+// The matrix of a power of two, whose element (i, j) is -1 to the number of bits that i and j have in common: an
+// expression of counters, so that nothing is uploaded.
+Tensor sylvester(std::int64_t size) {
+  const Tensor steps = arange(0, size, 1, DType::i32);
+  const Tensor odd = bitwise_and(popcount(bitwise_and(reshape(steps, {size, 1}), steps)), 1);
+  return cast(1 - 2 * odd, DType::f32);
+}
+
+// Row i of a circulant matrix is this one moved i places to the right; '+' is 1, '-' is -1 and '0' is 0.
+int circulant(std::string_view row, std::int64_t i, std::int64_t j) {
+  const auto n = static_cast<std::int64_t>(row.size());
+  const char c = row[static_cast<std::size_t>((j - i + n) % n)];
+  return c == '+' ? 1 : c == '-' ? -1 : 0;
+}
+
+// Of order 12 from quadratic residues of 5 (Paley, "On Orthogonal Matrices", 1933): the symmetric conference matrix of
+// order 6 with each 1 as [1 1; 1 -1], each -1 as its negative and each 0 as [1 -1; -1 -1].
+int paley(std::int64_t i, std::int64_t j) {
+  const std::int64_t row = i / 2, column = j / 2;
+  const bool low = i % 2 != 0, right = j % 2 != 0;
+  if (row == column) return low || right ? -1 : 1;
+  const int sign = row == 0 || column == 0 ? 1 : circulant("0+--+", row - 1, column - 1);
+  return low && right ? -sign : sign;
+}
+
+// Of orders 20 and 28: four blocks by four of symmetric circulant matrices whose squares add up to a multiple of the
+// unit matrix (Williamson, "Hadamard's Determinant Theorem and the Sum of Four Squares", 1944).
+int williamson(std::int64_t size, std::int64_t i, std::int64_t j) {
+  constexpr std::string_view kOf20[] = {"+----", "+----", "++--+", "+-++-"};
+  constexpr std::string_view kOf28[] = {"+------", "++----+", "+-+--+-", "+--++--"};
+  constexpr int kBlocks[4][4] = {{0, 1, 2, 3}, {1, 0, 3, 2}, {2, 3, 0, 1}, {3, 2, 1, 0}};
+  constexpr int kSigns[4][4] = {{1, 1, 1, 1}, {-1, 1, -1, 1}, {-1, 1, 1, -1}, {-1, -1, 1, 1}};
+  const std::int64_t block = size / 4, row = i / block, column = j / block;
+  const auto& rows = size == 20 ? kOf20 : kOf28;
+  return kSigns[row][column] * circulant(rows[kBlocks[row][column]], i % block, j % block);
+}
+
+Tensor other_hadamard(std::int64_t size) {
+  std::vector<float> elements;
+  for (std::int64_t i = 0; i < size; ++i) {
+    for (std::int64_t j = 0; j < size; ++j) {
+      elements.push_back(static_cast<float>(size == 12 ? paley(i, j) : williamson(size, i, j)));
+    }
+  }
+  return Graph::constant(TensorData::copy_of(DType::f32, {size, size}, std::as_bytes(std::span(elements))));
+}
+
+struct HadamardAttributes {
+  std::optional<double> scale = {};
+  void fields(AttributeVisitor& v) { v("scale", scale, {}, "what the sums are multiplied by; without it 1 / sqrt(n)"); }
+};
+
+// The matrix is a Kronecker product, and each factor a product along an axis of its own. A factor of up to 64 is one
+// small matrix: its sums cost less than the memory traffic of the passes that it replaces.
+constexpr Function kHadamardTransform = {
+    {.name = "hadamard_transform",
+     .operands = {{.name = "x", .types = {DType::f32, DType::f16, DType::bf16}, .min_rank = 1, .shape = "[..., n]"}},
+     .results = {{"y", "x's shape", "x's type"}},
+     .formula = "y = scale · H x along the last axis",
+     .summary = "the product with a Hadamard matrix of order n, which is a power of two, or 12, 20 or 28 times one"},
+    [](const Tensor& x, const HadamardAttributes& a) {
+      constexpr int kMostBits = 6;
+      const std::int64_t n = x.shape()[-1];
+      const auto is_power = [](std::int64_t v) { return v > 0 && (v & (v - 1)) == 0; };
+      std::int64_t other = 1;
+      for (const std::int64_t size : kOtherSizes) {
+        if (n % size == 0 && is_power(n / size)) other = size;
+      }
+      if (!is_power(n / other)) {
+        throw ShapeError("hadamard_transform: x is {}; expected a last axis of m · 2^k elements, m = 1, 12, 20 or 28",
+                         to_string(x.type()));
+      }
+      const double scale = a.scale.value_or(1 / std::sqrt(static_cast<double>(n)));
+      const std::int64_t count = element_count(x.shape());
+      Tensor y = cast(x, DType::f32);
+      const auto multiply = [&](const Tensor& matrix, std::int64_t inner) {
+        const std::int64_t size = matrix.shape()[0];
+        if (inner == 1) {
+          y = matmul(reshape(y, {count / size, size}), matrix_transpose(matrix));
+        } else {
+          y = matmul(matrix, reshape(y, {count / (size * inner), size, inner}));
+        }
+      };
+      int bits = 0;
+      while (std::int64_t{other} << bits < n) ++bits;
+      std::int64_t inner = 1;
+      for (int rest = bits; rest > 0;) {
+        const int parts = (rest + kMostBits - 1) / kMostBits, now = (rest + parts - 1) / parts;
+        multiply(sylvester(std::int64_t{1} << now), inner);
+        inner <<= now;
+        rest -= now;
+      }
+      if (other > 1) multiply(other_hadamard(other), inner);
+      return cast(reshape(scale == 1 ? y : y * scale, x.shape()), x.dtype());
+    }};
+
 FrameAttributes frames_of(std::int64_t n_fft, const StftOptions& o) {
   return {n_fft, o.hop_length, o.window_length, o.center, o.normalized, o.onesided};
 }
@@ -569,7 +664,7 @@ FrameAttributes frames_of(std::int64_t n_fft, const StftOptions& o) {
 void add_signal_functions(FunctionRows& rows) {
   rows.add(kHannWindow, kHammingWindow, kBlackmanWindow, kBlackmanHarrisWindow, kBartlettWindow, kKaiserWindow,
            kGaussianWindow, kTukeyWindow);
-  rows.add(kStft, kIstft, kFftConvolve, kDct, kIdct);
+  rows.add(kStft, kIstft, kFftConvolve, kDct, kIdct, kHadamardTransform);
 }
 
 // ---- The functions
@@ -609,5 +704,7 @@ Tensor dct(const Operand& x, int type, std::optional<std::int64_t> n, int axis, 
 Tensor idct(const Operand& x, int type, std::optional<std::int64_t> n, int axis, FftNorm norm) {
   return kIdct(x, {type, n, axis, norm});
 }
+
+Tensor hadamard_transform(const Operand& x, std::optional<double> scale) { return kHadamardTransform(x, {scale}); }
 
 }  // namespace weft

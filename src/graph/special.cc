@@ -40,7 +40,7 @@ Tensor polynomial(const Tensor& x, std::span<const double> c) {
   return y;
 }
 
-// A scalar function of several operands, converted to the float that they have in common.
+// A scalar function of operands that are converted to the float that they have in common.
 Tensor of_common(ScalarOp op, std::initializer_list<const TensorLike*> operands) {
   const std::string_view function = name(op);
   try {
@@ -51,10 +51,16 @@ Tensor of_common(ScalarOp op, std::initializer_list<const TensorLike*> operands)
     if (type == DType::c64) throw TypeError("{}: the operands are c64, expected real numbers", function);
     std::vector<Tensor> of;
     for (const TensorLike* o : operands) of.push_back(as_tensor(function, *o, type));
+    if (of.size() == 1) return unary(op, of[0]);
     return of.size() == 2 ? binary(op, of[0], of[1]) : ternary(op, of[0], of[1], of[2]);
   } catch (const Error& e) {
     throw_in_function(e, function);
   }
+}
+
+Tensor of_one(ScalarOp op, const Operand& x) {
+  const TensorLike operand(x);
+  return of_common(op, {&operand});
 }
 
 // x log(offset + y), with 0 in place of the NaN of 0 · log.
@@ -353,5 +359,18 @@ Tensor gammaincc(const TensorLike& a, const TensorLike& x) { return of_common(Sc
 Tensor betainc(const TensorLike& a, const TensorLike& b, const TensorLike& x) {
   return of_common(ScalarOp::betainc, {&a, &b, &x});
 }
+Tensor gammaincinv(const TensorLike& a, const TensorLike& p) { return of_common(ScalarOp::gammaincinv, {&a, &p}); }
+Tensor gammainccinv(const TensorLike& a, const TensorLike& q) { return of_common(ScalarOp::gammainccinv, {&a, &q}); }
+Tensor betaincinv(const TensorLike& a, const TensorLike& b, const TensorLike& p) {
+  return of_common(ScalarOp::betaincinv, {&a, &b, &p});
+}
+Tensor j0(const Operand& x) { return of_one(ScalarOp::j0, x); }
+Tensor j1(const Operand& x) { return of_one(ScalarOp::j1, x); }
+Tensor y0(const Operand& x) { return of_one(ScalarOp::y0, x); }
+Tensor y1(const Operand& x) { return of_one(ScalarOp::y1, x); }
+Tensor k0(const Operand& x) { return of_one(ScalarOp::k0, x); }
+Tensor k0e(const Operand& x) { return of_one(ScalarOp::k0e, x); }
+Tensor k1(const Operand& x) { return of_one(ScalarOp::k1, x); }
+Tensor k1e(const Operand& x) { return of_one(ScalarOp::k1e, x); }
 
 }  // namespace weft

@@ -12,7 +12,6 @@
 #include "graph/function_attributes.h"
 #include "graph/function_row.h"
 #include "graph/functions.h"
-#include "graph/host_values.h"
 #include "graph/promotion.h"
 #include "graph/range_scale.h"
 #include "graph/rules.h"
@@ -607,151 +606,13 @@ constexpr Function kCorrcoef = {
       return cast(x.rank() == 1 ? reshape(y, {}) : y, averaged(x.dtype()));
     }};
 
-// ---- Histograms
-
-// Which of neighbours that are sorted the other way round, in an order in which NaN is last.
-bool falls(double before, double after) { return after < before || (std::isnan(before) && !std::isnan(after)); }
-Tensor falls(const Tensor& before, const Tensor& after) {
-  const Tensor less = after < before;
-  return is_floating(before.dtype()) ? less | (is_nan(before) & !is_nan(after)) : less;
-}
-
-// Whether edges are in order, or with `or_falling` in the reverse order: a bool [], or undefined where it is known.
-// Throws InvalidArgument where the host has their values, and they are not.
-Tensor in_order(std::string_view function, std::string_view what, const Tensor& edges, bool or_falling) {
-  const std::int64_t n = edges.size();
-  if (n < 2) return {};
-  if (const auto values = host_values(edges)) {
-    const auto sorted = [&](bool down) {
-      const auto wrong = [&](double a, double b) { return down ? falls(b, a) : falls(a, b); };
-      return std::ranges::adjacent_find(*values, wrong) == values->end();
-    };
-    if (sorted(false) || (or_falling && sorted(true))) return {};
-    throw InvalidArgument("{}: {} {}, whose elements do not ascend{}", function, what, to_string(edges.type()),
-                          or_falling ? ", nor descend" : "");
-  }
-  const Tensor e = in_bytes(edges), before = slice(e, 0, 0, n - 1), after = slice(e, 0, 1, n);
-  const auto none = [](const Tensor& wrong) { return !reduce(ReduceKind::any, wrong, {}); };
-  return or_falling ? none(falls(before, after)) | none(falls(after, before)) : none(falls(before, after));
-}
-
-// `in_order`: where it is false nothing is counted; undefined: always.
-Histogram counted(const Tensor& x, const Tensor& edges, const Tensor& weights, bool density,
-                  const Tensor& in_order = Tensor()) {
-  const std::int64_t bins = edges.size() - 1;
-  const DType type = result_type_for("histogram", std::array<Tensor, 2>{in_bytes(x), in_bytes(edges)});
-  const Tensor v = cast(flatten(x), type), e = cast(edges, type), last = slice(e, 0, bins, bins + 1);
-  const Tensor above = searchsorted(e, v, Side::right);  // 0 below the edges, bins + 1 above them and of NaN
-  const Tensor bin = select(v == last, bins, above) - 1;
-  Tensor what = full_like(v, 1, position_type(v.size()));
-  if (weights.defined()) {
-    if (weights.shape() != x.shape()) {
-      throw ShapeError("histogram: weights are {}, expected x's shape {}", to_string(weights.type()),
-                       to_string(x.shape()));
-    }
-    what = flatten(weights);
-  }
-  Tensor counts = segment_sum(what, bin, bins);
-  if (density) {
-    const DType of_counts = averaged(counts.dtype());
-    const Tensor all = accumulated(cast(counts, of_counts)), scaled = RangeScale(all, {}).scaled(all);
-    const Tensor widths = accumulated(cast(edges, averaged(edges.dtype())));
-    const Tensor shares = scaled / sum(scaled), lower = slice(widths, 0, 0, bins),
-                 upper = slice(widths, 0, 1, bins + 1);
-    // Also of bins whose width is past the range.
-    const Tensor width = upper - lower, half = upper * 0.5 - lower * 0.5;
-    counts = cast(select(is_finite(width), shares / width, shares * 0.5 / half), of_counts);
-  }
-  if (in_order.defined()) {
-    counts = select(in_order, counts, Graph::scalar(is_inexact(counts.dtype()) ? kNan : -1, counts.dtype()));
-  }
-  return {counts, edges};
-}
-
-struct HistogramAttributes {
-  std::int64_t bins = 10;
-  std::vector<double> range = {};
-  bool density = false;
-  void fields(AttributeVisitor& v) {
-    v("bins", bins, 10, "how many bins of equal width there are, without edges");
-    v("range", range, {}, "the outer edges, two numbers; without them x's least and greatest element");
-    v("density", density, false, "divide the counts by their sum and the widths of the bins");
-  }
-};
-constexpr Function kHistogram = {
-    {.name = "histogram",
-     .operands = {{"x", types::real},
-                  {.name = "edges", .types = types::real, .arity = Arity::optional, .shape = "[bins + 1]"},
-                  {.name = "weights", .arity = Arity::optional, .shape = "x's shape"}},
-     .results = {{"counts", "[bins]", "i32; i64 from 2^31 elements on; the weights' sum's"},
-                 {"edges", "[bins + 1]", kSameOrF32}},
-     .formula = "counts[k] = #{edges[k] ≤ x < edges[k + 1]}",
-     .summary = "how many elements lie in each of the bins; the last one holds both of its edges"},
-    [](const Tensor& x, const Tensor& edges, const Tensor& weights, const HistogramAttributes& a) -> Histogram {
-      if (edges.defined()) {
-        if (edges.rank() != 1 || edges.size() < 2) {
-          throw ShapeError("histogram: edges are {}, expected rank 1 and two elements at least",
-                           to_string(edges.type()));
-        }
-        if (!a.range.empty()) throw InvalidArgument("histogram: a range beside edges");
-        return counted(x, edges, weights, a.density, in_order("histogram", "edges are", edges, false));
-      }
-      if (a.bins < 1) throw InvalidArgument("histogram: {} bins, expected 1 or more", a.bins);
-      constexpr std::int64_t kMost = std::int64_t{1} << 40;  // more would not fit any memory
-      if (a.bins > kMost) throw OutOfMemory("histogram: {} bins", a.bins);
-      const DType type = averaged(x.dtype());
-      Tensor low, high;
-      if (!a.range.empty()) {
-        if (a.range.size() != 2) throw InvalidArgument("histogram: the range is of {} numbers, expected 2", a.range.size());
-        double first = a.range[0], last = a.range[1];
-        if (!std::isfinite(first) || !std::isfinite(last) || first > last) {
-          throw InvalidArgument("histogram: the range is from {} to {}, expected finite numbers that ascend", first, last);
-        }
-        if (first == last) {
-          first -= 0.5;
-          last += 0.5;
-        }
-        return counted(x, linspace(first, last, a.bins + 1, type), weights, a.density);
-      }
-      if (x.size() == 0) return counted(x, linspace(0, 1, a.bins + 1, type), weights, a.density);
-      const Tensor v = x.dtype() == DType::boolean ? cast(x, DType::u8) : Tensor(x);
-      low = cast(min(v), type);
-      high = cast(max(v), type);
-      const Tensor single = low == high;
-      const Tensor from = select(single, low - 0.5, low), to = select(single, high + 0.5, high);
-      return counted(
-          x, cast(lerp(accumulated(from), accumulated(to), linspace(0, 1, a.bins + 1, accumulated(from).dtype())), type),
-          weights, a.density);
-    }};
-
-struct DigitizeAttributes {
-  bool right = false;
-  void fields(AttributeVisitor& v) { v("right", right, false, "bins hold their other edge"); }
-};
-constexpr Function kDigitize = {
-    {.name = "digitize",
-     .operands = {{"x", types::real}, {.name = "bins", .types = types::real, .min_rank = 1, .max_rank = 1}},
-     .results = {{"y", "x's shape", "i32; i64 of 2^31 edges and more"}},
-     .formula = "bins[y - 1] ≤ x < bins[y]",
-     .summary = "which interval between edges, which ascend or descend, each element is in"},
-    [](const Tensor& x, const Tensor& bins, const DigitizeAttributes& a) {
-      const Side side = a.right ? Side::left : Side::right;
-      const std::int64_t n = bins.size();
-      const Tensor v = in_bytes(x), edges = in_bytes(bins), sorted = in_order("digitize", "bins are", bins, true);
-      if (n < 2) return searchsorted(edges, v, side);
-      const Tensor descends = falls(slice(edges, 0, 0, 1), slice(edges, 0, n - 1, n));
-      const Tensor at = searchsorted(select(descends, flip(edges), edges), v, side);
-      const Tensor found = select(reshape(descends, {}), n - at, at);
-      return sorted.defined() ? select(sorted, found, -1) : found;
-    }};
-
 }  // namespace
 
 void add_statistics_functions(FunctionRows& rows) {
   rows.add(kMedian, kNanmedian, kQuantile, kNanquantile, kQuantiles, kNanquantiles, kMode);
   rows.add(kNansum, kNanprod, kNanmin, kNanmax, kNanmean, kNanvar, kNanstd, kNanargmin, kNanargmax, kNancumsum,
            kNancumprod, kNanToNum);
-  rows.add(kPtp, kAverage, kCov, kCorrcoef, kHistogram, kDigitize);
+  rows.add(kPtp, kAverage, kCov, kCorrcoef);
 }
 
 // ---- The functions
@@ -811,18 +672,5 @@ Tensor cov(const Operand& x, double correction, const Operand& frequencies, cons
   return kCov(x, frequencies, weights, {correction});
 }
 Tensor corrcoef(const Operand& x) { return kCorrcoef(x); }
-
-Histogram histogram(const Operand& x, std::int64_t bins, const HistogramOptions& options) {
-  std::vector<double> range;
-  if (options.range) range = {options.range->first, options.range->second};
-  return kHistogram(x, {}, options.weights, {bins, std::move(range), options.density});
-}
-Histogram histogram(const Operand& x, const Operand& edges, const HistogramOptions& options) {
-  if (!edges.defined()) throw InvalidArgument("histogram: edges is an undefined Tensor");
-  std::vector<double> range;
-  if (options.range) range = {options.range->first, options.range->second};
-  return kHistogram(x, edges, options.weights, {.range = std::move(range), .density = options.density});
-}
-Tensor digitize(const Operand& x, const Operand& bins, bool right) { return kDigitize(x, bins, {right}); }
 
 }  // namespace weft

@@ -89,8 +89,8 @@ std::vector<Elementwise> elementwise_functions() {
     if (f.name == "select" || f.name == "cast" || f.operands == 0) continue;
     Elementwise e{std::string(f.name), [name = f.name](const Values& x) { return elementwise(name, x); },
                   static_cast<std::size_t>(f.operands)};
-    if (f.name == "gammainc" || f.name == "gammaincc") e.differentiable = {1};
-    if (f.name == "betainc") e.differentiable = {2};
+    if (f.name.starts_with("gammainc")) e.differentiable = {1};
+    if (f.name.starts_with("betainc")) e.differentiable = {2};
     all.push_back(std::move(e));
   }
   const auto one = [&](std::string name, Tensor (*f)(const Tensor&)) {
@@ -181,6 +181,9 @@ constexpr std::pair<std::string_view, std::string_view> kNoNumber[] = {
     {"gammainc", "of -0 and a parameter of nearly 0"},
     {"gammaincc", "the same"},
     {"betainc", "of a parameter 0, at an end"},
+    {"gammaincinv", "of a parameter 0 or infinite; the second one of 0, where x is a power of it"},
+    {"gammainccinv", "the same, of 1"},
+    {"betaincinv", "the same, at both ends"},
 };
 
 class CornerCases : public OnDevice {

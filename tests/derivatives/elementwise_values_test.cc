@@ -75,6 +75,9 @@ constexpr Wider kWider[] = {
     {"softmax of x and 0", 1, 1, 1},
     {"log_softmax of x and 0", 1, 1, 1},
     {"log_sum_exp of x and 0", 1, 1, 1},
+    // exp(x) (K1 - K0).
+    {"k0e", 1, 1, 1},
+    {"k1e", 1, 1, 1},
     // Second derivatives that are differences of terms of the size of x².
     {"log_ndtr", 2, 3},
     // Derivatives of rational and polynomial approximations.

@@ -1,8 +1,10 @@
 #include "derivatives/cases.h"
 #include "weft/array.h"
 #include "weft/creation.h"
+#include "weft/indexing.h"
 #include "weft/numeric.h"
 #include "weft/segments.h"
+#include "weft/signal.h"
 #include "weft/special.h"
 #include "weft/statistics.h"
 
@@ -53,6 +55,25 @@ void add_numeric_derivatives(DerivativeCases& cases) {
   add("gradient_even", {{5, 2}}, [](Operands x) { return square(gradient(x[0], 0, 0.5)); });
   add("convolve", {{6}, {3}}, [](Operands x) { return convolve(x[0], x[1], ConvolveMode::same); });
   add("correlate", {{3}, {5}}, [](Operands x) { return correlate(x[0], x[1], ConvolveMode::full); });
+  const auto real_pair = [](const Tensor& x) { return complex(x[{0}], x[{1}]); };
+  add("convolve_complex", {{2, 6}, {2, 3}}, [=](Operands x) {
+    const Tensor y = convolve(real_pair(x[0]), real_pair(x[1]), ConvolveMode::same);
+    return square(real(y)) + imag(y);
+  });
+  add("polyfit", {{6}, {6}},
+      [](Operands x) { return polyfit(tensor({-2.f, -1.f, 0.f, 0.5f, 1.f, 3.f}), x[0], 2, square(x[1]) + 0.5); });
+  add("polyfit_places", {{5}, {5, 2}}, [](Operands x) { return polyfit(cumsum(square(x[0]) + 0.5, 0), x[1], 1); });
+  // Blocks of 256 elements, and their states, are in the tests of tests/graph/filters_test.cc.
+  add("lfilter", {{2}, {2}, {2, 9}},
+      [](Operands x) { return lfilter(x[0], concat({ones({1}), Tensor(0.3 * x[1])}, 0), x[2]); });
+  add("lfilter_state", {{3}, {2}, {5, 2}, {2, 2}}, [](Operands x) {
+    const auto [y, state] = lfilter(x[0], concat({ones({1}), Tensor(0.3 * x[1])}, 0), x[2], x[3], 0);
+    return concat({y, state}, 0);
+  });
+  add("sosfilt", {{2, 5}, {9}}, [](Operands x) {
+    const Tensor sections = concat({slice(x[0], 1, 0, 3), ones({2, 1}), Tensor(0.3 * slice(x[0], 1, 3, 5))}, 1);
+    return sosfilt(sections, x[1]);
+  });
   add("polyval", {{4}, {3}}, [](Operands x) { return polyval(x[0], x[1]); });
   add("sinc", {{6}}, [](Operands x) { return sinc(x[0]); }, 0.1);
   add("xlogy", {{4}, {4}}, [](Operands x) { return xlogy(x[0], square(x[1]) + 0.5); });
@@ -68,6 +89,11 @@ void add_numeric_derivatives(DerivativeCases& cases) {
   add("gammaincc", {{4}}, [](Operands x) { return gammaincc(3.5, square(x[0]) + 0.5); });
   add("betainc", {{6}},
       [](Operands x) { return betainc(tensor({0.25f, 1.f, 2.5f, 1.f, 9.f, 40.f}), 2.5, sigmoid(x[0])); });
+  add("gammaincinv", {{6}},
+      [](Operands x) { return gammaincinv(tensor({0.25f, 1.f, 2.5f, 1.f, 9.f, 40.f}), sigmoid(x[0])); });
+  add("gammainccinv", {{4}}, [](Operands x) { return gammainccinv(3.5, sigmoid(x[0])); });
+  add("betaincinv", {{6}},
+      [](Operands x) { return betaincinv(tensor({0.25f, 1.f, 2.5f, 1.f, 9.f, 40.f}), 2.5, sigmoid(x[0])); });
   add(
       "interp_period", {{7}, {4}},
       [](Operands x) { return interp(x[0], tensor({-1.55f, -0.35f, 0.2f, 1.6f}), x[1], {.period = 3.7}); }, 0.1);

@@ -42,6 +42,16 @@ void add_svd_derivatives(DerivativeCases& cases) {
   add(
       "pinv_of_lower_rank", {{4, 2}, {2, 3}},
       [=](Operands x) { return std::vector{pinv(matmul(apart(x[0]), apart(x[1])), 1e-4)}; }, 4);
+  add("lstsq_svd", {{4, 2}, {4, 2}}, [=](Operands x) {
+    const LstsqSvdResult y = lstsq_svd(apart(x[0]), x[1]);
+    return std::vector{y.solution, y.residuals, y.singular_values};
+  });
+  add("lstsq_svd_wide", {{2, 2, 3}, {2}},
+      [=](Operands x) { return std::vector{lstsq_svd(apart(x[0]), x[1]).solution}; });
+  // Of rank 2, which stays.
+  add(
+      "lstsq_svd_of_lower_rank", {{4, 2}, {2, 3}, {4, 1}},
+      [=](Operands x) { return std::vector{lstsq_svd(matmul(apart(x[0]), apart(x[1])), x[2], 1e-4).solution}; }, 4);
   add("matrix_norm_two", {{2, 3, 2}},
       [=](Operands x) { return std::vector{matrix_norm(apart(x[0]), MatrixNorm::two)}; });
   add("matrix_norm_minus_two", {{2, 3}},

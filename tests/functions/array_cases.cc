@@ -26,6 +26,13 @@ void add_array_cases(NamedCases& c) {
   c.refused("tril", {v}, {}, [&] { tril(v); });
 
   c.same("where", {truth, numbers, TensorLike(2.5)}, {}, where(truth, numbers, 2.5));
+  const AttributeMap near = {{"rtol", Number(0.25)}, {"atol", Number(0.5)}, {"equal_nan", Number(1)}};
+  c.same("isclose", {matrix, v}, near, isclose(matrix, v, 0.25, 0.5, true));
+  c.same("isclose", {numbers, TensorLike(2.5)}, {}, isclose(numbers, 2.5));
+  c.same("allclose", {matrix, v}, near, allclose(matrix, v, 0.25, 0.5, true));
+  c.same("allclose", {TensorLike(3), numbers}, {}, allclose(3, numbers));
+  c.refused("isclose", {matrix, x}, {}, [&] { isclose(matrix, x); });
+  c.refused("allclose", {matrix, v}, {{"rtol", Number(-1)}}, [&] { allclose(matrix, v, -1); });
   c.same("divide", {numbers, TensorLike(3)}, {}, divide(numbers, 3));
   c.same("divide", {numbers, v}, {}, divide(numbers, v));
   c.refused("divide", {u64, i64}, {}, [&] { divide(u64, i64); });

@@ -4,7 +4,8 @@
   coverage_test.py WEFT PROJECT_DIR     reads include/weft/*.h and what WEFT ops --json lists
 
 A function of tensors is one of the namespace weft or weft::random that returns a Tensor, a list of them or a struct of
-them, and has parameters. Templates and operators are none, nor is what takes a function.
+them, and has parameters. Templates (map_tensors, flatten_tensors and their kin, which take any tree; vmap, scan, …) and
+operators are none, nor is what takes a function.
 """
 import json
 import pathlib

@@ -15,6 +15,9 @@ void add_decompositions_cases(NamedCases& c) {
   c.same("qr", {high}, {{"mode", "r"}}, qr(high, QrMode::r));
   c.same("lstsq", {high, b}, {{"rcond", Number(0.5)}}, lstsq(high, b, 0.5));
   c.same("lstsq", {high, side}, {}, lstsq(high, side));
+  c.same("lstsq_svd", {high, b}, {{"rcond", Number(0.5)}}, lstsq_svd(high, b, 0.5));
+  c.same("lstsq_svd", {high, side}, {}, lstsq_svd(high, side));
+  c.refused("lstsq_svd", {high, b}, {{"rcond", Number(-1)}}, [&] { lstsq_svd(high, b, -1); });
   c.refused("qr", {side}, {}, [&] { qr(side); });
   c.refused("lstsq", {high, a}, {}, [&] { lstsq(high, a); });
 

@@ -40,6 +40,19 @@ void add_numeric_cases(NamedCases& c) {
   c.refused("convolve", {x, y}, {}, [&] { convolve(x, y); });
   c.refused("correlate", {x, zeros({0})}, {}, [&] { correlate(x, zeros({0})); });
 
+  const Tensor z = complex(x, x), large = c.integers({5}, DType::i64), small = c.integers({2}, DType::u8);
+  c.same("convolve", {z, values}, {}, convolve(z, values));
+  c.same("correlate", {large, small}, {}, correlate(large, small));
+  c.refused("convolve", {cast(x, DType::i4), cast(x, DType::i4)}, {},
+            [&] { convolve(cast(x, DType::i4), cast(x, DType::i4)); });
+
+  const Tensor several = c.floats({7, 2}), weights = c.integers({7});
+  const Tensor places = tensor({-2.0f, -1.5f, -0.5f, 0.0f, 0.25f, 1.0f, 2.0f});
+  c.same("polyfit", {places, x}, {{"degree", Number(2)}}, polyfit(places, x, 2));
+  c.same("polyfit", {places, several, weights}, {{"degree", Number(1)}, {"rcond", Number(0.01)}},
+         polyfit(places, several, 1, weights, 0.01));
+  c.refused("polyfit", {places, x}, {{"degree", Number(-1)}}, [&] { polyfit(places, x, -1); });
+  c.refused("polyfit", {places, values}, {{"degree", Number(1)}}, [&] { polyfit(places, values, 1); });
   c.same("polyval", {values, x}, {}, polyval(values, x));
   c.refused("polyval", {y, x}, {}, [&] { polyval(y, x); });
 }

@@ -25,6 +25,11 @@ void add_pad_cases(NamedCases& c) {
   c.refused("linspace", {}, {{"start", 0}, {"stop", 1}, {"count", 2}, {"dtype", "i32"}},
             [] { linspace(0, 1, 2, DType::i32); });
 
+  const Tensor matrix = c.floats({2, 3});
+  c.same("repeat", {matrix}, {{"count", 2}, {"axis", -1}}, repeat(matrix, 2, -1));
+  c.refused("repeat", {matrix}, {{"count", -1}, {"axis", 0}}, [&] { repeat(matrix, -1, 0); });
+  c.refused("repeat", {matrix}, {{"count", 1}, {"axis", 2}}, [&] { repeat(matrix, 1, 2); });
+
   c.same("eye", {}, {{"rows", 3}, {"columns", 4}, {"dtype", "i32"}, {"diagonal", 1}}, eye(3, 4, DType::i32, 1));
   c.same("eye", {}, {{"rows", 3}}, eye(3, 3));
   c.refused("eye", {}, {{"rows", -1}}, [] { eye(-1, -1); });

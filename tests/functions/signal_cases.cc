@@ -1,6 +1,7 @@
 #include "functions/named_cases.h"
 #include "weft/array.h"
 #include "weft/graph.h"
+#include "weft/indexing.h"
 #include "weft/signal.h"
 
 namespace weft::test {
@@ -49,14 +50,35 @@ void add_signal_cases(NamedCases& c) {
   c.refused("stft", {x, whole}, {{"n_fft", Number(16)}}, [&] { stft(x, 16, {.window = whole}); });
   c.refused("istft", {half}, {{"n_fft", Number(32)}}, [&] { istft(half, 32); });
 
-  const Tensor a = c.floats({6, 2}), b = c.floats({3, 2});
+  const Tensor a = c.floats({6, 2}), b = c.floats({3, 2}), odd = c.floats({2, 6});
   c.same("fft_convolve", {a, b}, {{"mode", "same"}, {"axis", Number(0)}},
          fft_convolve(a, b, ConvolveMode::same, 0));
   c.refused("fft_convolve", {a, b}, {{"axis", Number(2)}}, [&] { fft_convolve(a, b, ConvolveMode::full, 2); });
 
+  const Tensor coefficients = tensor({2.0f, 0.5f, -0.25f}), state = c.floats({2, 2});
+  const AttributeMap first = {{"axis", Number(0)}};
+  c.same("lfilter", {b[{all, 0}], coefficients, a}, first, lfilter(b[{all, 0}], coefficients, a, 0));
+  c.same("lfilter_state", {coefficients, coefficients, a, state}, first,
+         lfilter(coefficients, coefficients, a, state, 0));
+  c.same("lfilter_state", {coefficients, coefficients, x}, {}, lfilter(coefficients, coefficients, x, Tensor()));
+  c.refused("lfilter", {coefficients, zeros({0}), a}, {}, [&] { lfilter(coefficients, zeros({0}), a); });
+  c.refused("lfilter_state", {coefficients, coefficients, x, state[{0}]}, {},
+            [&] { lfilter(coefficients, coefficients, x, state[{0}]); });
+  const Tensor sections = tensor({{0.25f, 0.5f, 0.25f, 1.0f, -0.5f, 0.25f}, {1.0f, 1.0f, 0.0f, 2.0f, 1.0f, 0.0f}});
+  const Tensor states = c.floats({2, 2, 2});
+  c.same("sosfilt", {sections, a}, first, sosfilt(sections, a, 0));
+  c.same("sosfilt_state", {sections, a, states}, first, sosfilt(sections, a, states, 0));
+  c.same("sosfilt_state", {sections, x}, {}, sosfilt(sections, x, Tensor()));
+  c.refused("sosfilt", {x, a}, {}, [&] { sosfilt(x, a); });
+  c.refused("sosfilt_state", {sections, x, state}, {}, [&] { sosfilt(sections, x, state); });
+
   const AttributeMap line = {{"type", Number(3)}, {"n", Number(5)}, {"axis", Number(0)}, {"norm", "ortho"}};
   c.same("dct", {a}, line, dct(a, 3, 5, 0, FftNorm::ortho));
   c.same("idct", {a}, line, idct(a, 3, 5, 0, FftNorm::ortho));
+  const Tensor rows = c.floats({2, 24});
+  c.same("hadamard_transform", {rows}, {{"scale", Number(0.5)}}, hadamard_transform(rows, 0.5));
+  c.same("hadamard_transform", {rows}, {}, hadamard_transform(rows));
+  c.refused("hadamard_transform", {odd}, {}, [&] { hadamard_transform(odd); });
   c.refused("dct", {a}, {{"type", Number(1)}}, [&] { dct(a, 1); });
   c.refused("idct", {cast(a, DType::c64)}, {}, [&] { idct(cast(a, DType::c64)); });
 }

@@ -61,6 +61,19 @@ void add_statistics_cases(NamedCases& c) {
   c.same("histogram", {flat, edges, counted}, {}, histogram(flat, edges, {.weights = counted}));
   c.refused("histogram", {flat, edges}, {{"range", std::vector<double>{0, 1}}},
             [&] { histogram(flat, edges, {.range = std::pair(0.0, 1.0)}); });
+  const Tensor other = c.floats({20});
+  c.same("histogram2d", {flat, other},
+         {{"x_bins", Number(4)},
+          {"y_bins", Number(3)},
+          {"x_range", std::vector<double>{-1, 1}},
+          {"y_range", std::vector<double>{0, 2}},
+          {"density", Number(1)}},
+         histogram2d(flat, other, 4, 3,
+                     {.x_range = std::pair(-1.0, 1.0), .y_range = std::pair(0.0, 2.0), .density = true}));
+  c.same("histogram2d", {flat, other, edges, edges, counted}, {},
+         histogram2d(flat, other, edges, edges, {.weights = counted}));
+  c.refused("histogram2d", {flat, edges}, {}, [&] { histogram2d(flat, edges); });
+  c.refused("histogram2d", {flat, other}, {{"y_bins", Number(0)}}, [&] { histogram2d(flat, other, 10, 0); });
   c.same("digitize", {flat, edges}, {{"right", Number(1)}}, digitize(flat, edges, true));
 }
 const bool added = named_cases(add_statistics_cases);

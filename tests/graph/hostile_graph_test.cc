@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "weft/compile.h"
 #include "weft/convolution.h"
+#include "weft/creation.h"
 #include "weft/error.h"
 #include "weft/distributions.h"
 #include "weft/fft.h"
@@ -122,7 +123,7 @@ class Attempt {
   Tensor transform(const Tensor& x) {
     const auto norm = static_cast<FftNorm>(below(3));
     const std::optional<std::int64_t> n = below(3) ? std::nullopt : std::optional(number());
-    switch (below(9)) {
+    switch (below(11)) {
       case 0: return fft(x, n, axis(), norm);
       case 1: return rfft(x, n, axis(), norm);
       case 2: return irfft(x, n, axis(), norm);
@@ -131,6 +132,14 @@ class Attempt {
       case 5: return below(2) ? rfftn(x, several(), axes(), norm) : irfftn(x, several(), axes(), norm);
       case 6: return below(2) ? fftshift(x, axes()) : fftfreq(count(), real(), type());
       case 7: return fft_convolve(x, value(), static_cast<ConvolveMode>(below(3)), axis());
+      case 8: {
+        const Tensor b = below(2) ? floats(1) : value(), a = below(2) ? floats(1) : value();
+        return below(2) ? lfilter(b, a, x, axis()) : lfilter(b, a, x, below(2) ? Tensor() : value(), axis()).state;
+      }
+      case 9: {
+        const Tensor sections = below(2) ? ones({count(), 6}) : value();
+        return below(2) ? sosfilt(sections, x, axis()) : sosfilt(sections, x, below(2) ? Tensor() : value(), axis()).y;
+      }
       default: return below(2) ? dct(x, 2 + static_cast<int>(below(2)), n, axis(), norm) : idct(x, 2, n, axis(), norm);
     }
   }
@@ -239,7 +248,7 @@ class Attempt {
       case 27:
         return requantize(x, scale(y), zero(z), {.dtype = type(), .axis = axis()});
       case 28: {
-        const QuantizedFormat format{static_cast<QuantizedScheme>(below(20)),
+        const QuantizedFormat format{static_cast<QuantizedScheme>(below(std::size(kernels::kQuantizedSchemes))),
                                      static_cast<int>(below(3) ? below(9) : number()), below(2) ? 0 : number(),
                                      below(2) ? 1 : number(), below(2) ? 0 : number()};
         const auto maybe_type = [&] { return below(3) ? std::optional<DType>() : type(); };
@@ -285,7 +294,9 @@ class Attempt {
       case 14: return trace(a, number(), below(2) ? std::optional(type()) : std::nullopt);
       case 15: return diag(below(2) ? a : value(), number());
       case 16: return below(2) ? qr(a, static_cast<QrMode>(below(3))).q : qr(value(), QrMode::complete).r;
-      case 17: return below(2) ? lstsq(a, b, real()).solution : lstsq(value(), b).residuals;
+      case 17:
+        if (below(2)) return below(2) ? lstsq_svd(a, b, real()).solution : lstsq_svd(value(), b).residuals;
+        return below(2) ? lstsq(a, b, real()).solution : lstsq(value(), b).residuals;
       case 18: return solve(a, b);
       case 19: return inv_ex(a).info;
       case 20: return det(a);

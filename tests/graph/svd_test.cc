@@ -116,6 +116,34 @@ TEST_P(SvdTest, ValuesAreLapacks) {
   }
 }
 
+TEST_P(SvdTest, LeastSquaresAreNumPys) {
+  const ReferenceCases cases("svd");
+  for (const json& c : cases.list("least_squares.json")) {
+    const auto inputs = cases.operands(c, "inputs"), expected = cases.operands(c, "outputs");
+    if (device.is_gpu() && (inputs[0].dtype == DType::f64 || leave_out_problem())) continue;
+    const json o = c.value("attributes", json::object());
+    const auto rcond = o.contains("rcond") ? std::optional(o.at("rcond").get<double>()) : std::nullopt;
+    const auto [solution, residuals, rank, values] = lstsq_svd(tensor_of(inputs[0]), tensor_of(inputs[1]), rcond);
+    const std::vector<Tensor> got{solution, residuals, rank, values};
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_EQ(got[i].type(), (TensorType{expected[i].dtype, expected[i].shape()})) << c.dump();
+      expect_close(read_view(contiguous(got[i])), expected[i], ReferenceCases::tolerance(c), c.dump());
+    }
+  }
+}
+
+// NaN makes its own matrix NaN, of rank 0.
+TEST_P(SvdTest, LeastSquaresOfWhatIsNotFinite) {
+  const Tensor good = eye(3), bad = good + tensor({{0.0f, kNan, 0.0f}, {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}});
+  const auto [x, residuals, rank, values] = lstsq_svd(stack({good, bad}), ones({3}));
+  EXPECT_EQ(rank.to_vector<int>(), (std::vector<int>{3, 0}));
+  const std::vector<float> solution = x.to_vector<float>();
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(solution[i], 1, 1e-6f);
+    EXPECT_TRUE(std::isnan(solution[3 + i]));
+  }
+}
+
 // At most ten times LAPACK's errors, or ten times the rounding of a number where it has none. Values alone are computed
 // without the vectors by which the others are refined.
 TEST_P(SvdTest, ErrorsAreThoseOfLapack) {
@@ -347,6 +375,12 @@ TEST_F(SvdTypes, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused([&] { pinv(half); }), HasSubstr("pinv: a is f16"));
   EXPECT_THAT(refused([&] { pinv(v); }), HasSubstr("pinv: a is f32 [5]"));
   EXPECT_THAT(refused([&] { pinv(a, kNan); }), HasSubstr("pinv: rtol is NaN"));
+  EXPECT_THAT(refused([&] { lstsq_svd(a, a, -1); }), HasSubstr("lstsq_svd: rcond is -1; expected 0 or more"));
+  EXPECT_THAT(refused([&] { lstsq_svd(a, a, kNan); }), HasSubstr("lstsq_svd: rcond is"));
+  EXPECT_THAT(refused([&] { lstsq_svd(none, a); }), HasSubstr("lstsq_svd: a is an undefined Tensor"));
+  EXPECT_THAT(refused([&] { lstsq_svd(a, none); }), HasSubstr("lstsq_svd: b is an undefined Tensor"));
+  EXPECT_THAT(refused([&] { lstsq_svd(v, v); }), HasSubstr("lstsq_svd: a is f32 [5], expected rank 2"));
+  EXPECT_THAT(refused([&] { lstsq_svd(half, half); }), HasSubstr("lstsq_svd: a is f16"));
   EXPECT_THAT(refused([&] { matrix_rank(v); }), HasSubstr("matrix_rank: a is f32 [5]"));
   EXPECT_THAT(refused([&] { matrix_rank(half); }), HasSubstr("matrix_rank: a is f16"));
   EXPECT_THAT(refused([&] { matrix_rank(a, kNan); }), HasSubstr("matrix_rank: rtol is NaN"));

@@ -29,7 +29,7 @@ struct RandomWeights {
   }
 };
 
-// Where a block's f16 scales are, and whether the second is added.
+// Where a block's f16 scales are.
 inline std::vector<int> halves_of(kernels::QuantizedScheme scheme) {
   using S = kernels::QuantizedScheme;
   switch (scheme) {
@@ -45,7 +45,13 @@ inline std::vector<int> halves_of(kernels::QuantizedScheme scheme) {
       return {0, 2};
     case S::q6_k:
       return {208};
+    case S::tq1_0:
+      return {52};
+    case S::tq2_0:
+      return {64};
     case S::ggml_mxfp4:
+    case S::ggml_nvfp4:
+    case S::iq1_m:
       return {};
     default:
       return {0};
@@ -159,7 +165,8 @@ inline RandomWeights random_weights(Rng& rng, kernels::QuantizedScheme scheme, c
       }
       break;
     }
-    case S::gptq: {
+    case S::gptq:
+    case S::gptq_v2: {
       constexpr int kBits[] = {2, 3, 4, 4, 8}, kGroups[] = {16, 32, 40, 128};
       w.format.bits = pick(rng, kBits), w.format.group = pick(rng, kGroups);
       const std::int64_t k = up(rows, 32);
@@ -201,6 +208,16 @@ inline RandomWeights random_weights(Rng& rng, kernels::QuantizedScheme scheme, c
           std::memcpy(block + at, &half, 2);
         }
         if (scheme == S::ggml_mxfp4) block[0] = static_cast<std::byte>(126 + details() % 3);
+        // 2^-1 to 2^1; of iq1_m the f16 lies in half bytes.
+        for (int k = 0; scheme == S::ggml_nvfp4 && k < 4; ++k)
+          block[k] = static_cast<std::byte>((6 + details() % 3) << 3);
+        if (scheme == S::iq1_m) {
+          const std::uint32_t bits = float16(std::ldexp(1.0f, random_int(details, -1, 0))).bits;
+          for (int k = 0; k < 4; ++k) {
+            std::byte& high = block[49 + 2 * k];
+            high = (high & std::byte{15}) | static_cast<std::byte>((bits >> (4 * k) & 15) << 4);
+          }
+        }
       }
     }
   }

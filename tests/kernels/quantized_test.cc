@@ -129,10 +129,13 @@ Problem random_quantized_product(Rng& rng) {
   return p;
 }
 
-constexpr QuantizedScheme kStored[] = {QuantizedScheme::integers, QuantizedScheme::affine, QuantizedScheme::mxfp4,
-                                       QuantizedScheme::mxfp8,    QuantizedScheme::nvfp4,  QuantizedScheme::nbits,
-                                       QuantizedScheme::q4_0,     QuantizedScheme::q4_1,   QuantizedScheme::q5_0,
-                                       QuantizedScheme::q5_1,     QuantizedScheme::q8_0,   QuantizedScheme::ggml_mxfp4};
+constexpr QuantizedScheme kStored[] = {QuantizedScheme::integers,   QuantizedScheme::affine, QuantizedScheme::mxfp4,
+                                       QuantizedScheme::mxfp8,      QuantizedScheme::nvfp4,  QuantizedScheme::nbits,
+                                       QuantizedScheme::q4_0,       QuantizedScheme::q4_1,   QuantizedScheme::q5_0,
+                                       QuantizedScheme::q5_1,       QuantizedScheme::q8_0,   QuantizedScheme::q2_k,
+                                       QuantizedScheme::q3_k,       QuantizedScheme::q4_k,   QuantizedScheme::q5_k,
+                                       QuantizedScheme::q6_k,       QuantizedScheme::iq4_nl, QuantizedScheme::iq4_xs,
+                                       QuantizedScheme::ggml_mxfp4, QuantizedScheme::tq1_0,  QuantizedScheme::tq2_0};
 
 // Numbers of which some are ties, or special: of each scheme there are groups of zeros, of tiny numbers, and with NaN.
 std::function<double(std::int64_t)> numbers_to_store(Rng& rng, bool special) {
@@ -327,7 +330,8 @@ TEST(QuantizeWeights, NumbersThatAreNone) {
       cpu::Executor cpu;
       quantize(w)(cpu, std::span(&x, 1), w.views);
       dequantize(w)(cpu, w.views, std::span(&y, 1));
-      const std::int64_t of_format = kernels::complete(w.format).group, group = of_format ? of_format : 32;
+      const std::int64_t of_format = kernels::complete(w.format).group,
+                         group = of_format ? of_format : kernels::block_format(scheme).elements;
       for (std::int64_t i = 0; i < y.count(); ++i) {
         ASSERT_EQ(std::isnan(value(y, i)), i < group) << to_text(w.format) << " " << i;
       }
@@ -581,6 +585,31 @@ TEST_F(QuantizeWeightsChunks, Rows) {
               testing::HasSubstr("where it cannot be cut"));
 }
 
+// A group of all rows or columns is there, with a scale, where these are none.
+TEST_P(QuantizedTest, GroupsOfNothing) {
+  for (const auto& [rows, columns, scale_rows, scale_columns] :
+       {std::array<std::int64_t, 4>{0, 8, 1, 1}, {3, 0, 1, 1}, {0, 0, 1, 1}}) {
+    Rng rng(3);
+    const kernels::QuantizedFormat format{.scheme = QuantizedScheme::integers, .group = 0, .group_rows = 0};
+    const View x = random_view(rng, {rows, columns}, DType::f32), values = random_view(rng, x.shape(), DType::i8),
+               scale = random_view(rng, {scale_rows, scale_columns}, DType::f32);
+    run_both(
+        device_, std::array{x}, std::array{values, scale},
+        [&](Stream& s, auto in, auto out) { kernels::quantize_weights(s, in[0], {format, out[0], out[1]}); }, kSameBits);
+    run_both(
+        device_, std::array{values, scale}, std::array{x},
+        [&](Stream& s, auto in, auto out) { kernels::dequantize_weights(s, {format, in[0], in[1]}, out[0]); },
+        kSameBits);
+    const View a = random_view(rng, {2, columns}, DType::f32), y = random_view(rng, {2, rows}, DType::f32);
+    run_both(
+        device_, std::array{a, values, scale}, std::array{y},
+        [&](Stream& s, auto in, auto out) {
+          kernels::quantized_matmul(s, in[0], {format, in[1], in[2]}, std::nullopt, out[0]);
+        },
+        kSameBits);
+  }
+}
+
 // All operands in one buffer, as parts of a model's weights are.
 TEST_P(QuantizedTest, OneBuffer) {
   for (const DType type : {DType::f32, DType::f16}) {
@@ -598,7 +627,8 @@ TEST_P(QuantizedTest, OneBuffer) {
 
 // So many rows that GPUs with cooperative matrices decode the weights first.
 TEST_P(QuantizedTest, ManyRows) {
-  for (const QuantizedScheme scheme : {QuantizedScheme::affine, QuantizedScheme::q6_k, QuantizedScheme::nbits}) {
+  for (const QuantizedScheme scheme :
+       {QuantizedScheme::affine, QuantizedScheme::q6_k, QuantizedScheme::nbits, QuantizedScheme::iq3_s}) {
     for (const bool transposed : {false, true}) {
       if (leave_out_problem()) continue;
       const RandomWeights w = random_weights(rng_, scheme, {1}, 96, 512);

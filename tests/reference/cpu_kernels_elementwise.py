@@ -1,6 +1,7 @@
 """Elementwise functions and conversions for cpu_kernels.py, by NumPy, SciPy and Python's integers."""
 import math
 
+import mpmath as mp
 import numpy as np
 import scipy.special as sp
 from cpu_kernel_cases import *  # noqa: F403
@@ -103,6 +104,60 @@ BINARY_INT = {
 }
 
 
+# Of complex numbers, by NumPy in f64 (1 / sqrt(z) and log(1 + z) have no special values in common with it).
+COMPLEX = {"sqrt": np.sqrt, "expm1": np.expm1, "log": np.log, "log2": lambda z: np.log(z) / np.log(2), "log10": np.log10,
+           "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
+           "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh}
+
+
+def complex_functions(corners):
+    own = np.random.default_rng(12)  # so that others stay what they are
+    ordinary = own.normal(0, 1.5, 40) + 1j * own.normal(0, 1.5, 40)
+    sizes = np.exp2(own.uniform(-60, 60, 40)) * np.exp(1j * own.uniform(-np.pi, np.pi, 40))
+    for name, f in COMPLEX.items():
+        # A logarithm less 1, and a sum of infinite parts times a number, are NumPy's own way there.
+        if name not in ("expm1", "log2", "log10"):
+            case(name, [corners], [T("c64", f(corners.values))], relative=1e-6)
+        x = T("c64", ordinary)
+        case(name, [x], [T("c64", f(x.values))], relative=1e-6, absolute=1e-7)
+        if name in ("sqrt", "log", "asin", "acos", "asinh", "acosh"):
+            x = T("c64", sizes)
+            case(name, [x], [T("c64", f(x.values))], relative=1e-6, absolute=1e-7)
+    small = T("c64", ordinary * np.exp2(own.uniform(-20, 0, 40)))
+    case("log1p", [small], [T("c64", np.log1p(small.values))], relative=1e-6, absolute=1e-7)
+    case("expm1", [small], [T("c64", np.expm1(small.values))], relative=1e-6, absolute=1e-7)
+    case("rsqrt", [small], [T("c64", 1 / np.sqrt(small.values))], relative=2e-6, absolute=1e-7)
+    base, exponent = T("c64", ordinary), T("c64", own.normal(0, 1, 40) + 1j * own.normal(0, 1, 40))
+    case("pow", [base, exponent], [T("c64", base.values ** exponent.values)], relative=2e-6, absolute=1e-6)
+    whole = T("c64", own.integers(-9, 10, 40))
+    case("pow", [base, whole], [T("c64", base.values ** whole.values)], relative=2e-6, absolute=1e-6)
+    zeros = T("c64", np.zeros(4))
+    case("pow", [zeros, T("c64", [0, 2, 1.5 + 2j, 0.25])], [T("c64", [1, 0, 0, 0])])
+
+
+def bessel(name, v):
+    """By mpmath: SciPy's are not exact near the zeros of J and Y, and NaN at infinities."""
+    order, kind, scaled = int(name[1]), name[0], name.endswith("e")
+    if math.isnan(v) or (v < 0 and kind != "j"):
+        return math.nan
+    if math.isinf(v):
+        return math.copysign(0.0, v) if name == "j1" else 0.0
+    if v == 0:
+        return {"j": 1.0 if order == 0 else v, "y": -math.inf, "k": math.inf}[kind]
+    f = {"j": mp.besselj, "y": mp.bessely, "k": mp.besselk}[kind]
+    return float(f(order, mp.mpf(v)) * (mp.exp(v) if scaled else 1))
+
+
+def bessel_functions():
+    own = np.random.default_rng(23)  # so that the values of other kernels stay
+    few = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e-4, 2.4048255, 3.8317060, 0.8935769, 2.1971413, 99.5]
+    for type in FLOATS:
+        v = np.concatenate([few, own.normal(0, 3, 20), np.abs(own.normal(0, 3, 30)), own.uniform(0, 200, 20)])
+        x = T(type, v)
+        for name in ("j0", "j1", "y0", "y1", "k0", "k1", "k0e", "k1e"):
+            case(name, [x], [T(type, [bessel(name, u) for u in x.values])], **close(name, type))
+
+
 def elementwise():
     for type in FLOATS:
         for name, f in UNARY_REAL.items():
@@ -162,6 +217,7 @@ def elementwise():
     ends = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan]
     corners = joined(*(m.ravel() for m in np.meshgrid(np.array(ends), np.array(ends))))
     case("exp", [corners], [T("c64", np.exp(corners.values))], relative=1e-6)
+    complex_functions(corners)
     z, w, u = of("c64"), of("c64"), of("c64")
     few = {"absolute": 2e-5, "relative": 2e-6}
     for name, f in (("neg", np.negative), ("conj", np.conj), ("square", np.square), ("exp", np.exp), ("reciprocal", lambda v: 1 / v)):

@@ -424,7 +424,7 @@ def signals():
             a, b = few(type, (n,)), few(type, (m,))
             v, w = (values(t).astype(np.int64 if type[0] in "iu" else np.float64) for t in (a, b))
             for mode in ("full", "same", "valid"):
-                to = "i32" if type[0] in "iu" else type
+                to = summed(type)
                 add("convolve", [a, b], [np.convolve(v, w, mode)], [to], {"mode": mode})
                 add("correlate", [a, b], [np.correlate(v, w, mode)], [to], {"mode": mode})
     a, b = T("f32", rng.normal(0, 1, 3000)), T("f32", rng.normal(0, 1, 1100))
@@ -545,6 +545,150 @@ def periods():
     add("interp", [x, T("f32", [0, 1]), T("f32", [2, 3])], [[nan, nan]], ["f32"], {"period": 2.0})
 
 
+# ---- Signals of all types, fits, comparisons, sequences
+def exact(type, n):
+    """Integers of all values."""
+    if type[0] in "iu":
+        width = int(type[1:])
+        return T(type, [int(v) - (2 ** (width - 1) if type[0] == "i" else 0) for v in rng.integers(0, 2**width, n, np.uint64, width == 64)]
+                 if width < 64 else [int(v) for v in rng.integers(0, 2**63, n, np.uint64) * np.uint64(2) + np.uint64(1)])
+    if type == "c64":
+        return T("c64", (rng.integers(-8, 9, n) + 1j * rng.integers(-8, 9, n)) / 4)
+    return few(type, (n,))
+
+
+def all_signals():
+    def both(a, b, to, near):
+        v, w = (t.values if t.type[0] in "iu" else np.asarray(t.values) for t in (a, b))
+        for mode in ("full", "same", "valid"):
+            add("convolve", [a, b], [np.convolve(v, w, mode)], [to], {"mode": mode}, **near)
+            add("correlate", [a, b], [np.correlate(v, w, mode)], [to], {"mode": mode}, **near)
+
+    for type in ("c64", "i64", "u64", "u32", "i16", "u16", "i8", "bool", "i32"):
+        for n, m in ((7, 3), (3, 7), (5, 4), (4, 6), (1, 5), (6, 1), (1, 1), (4, 4), (40, 9)):
+            both(exact(type, n), exact(type, m), type if type == "bool" else summed(type), {"absolute": 0})
+    for first, second, to in (("f32", "c64", "c64"), ("c64", "i16", "c64"), ("i64", "u8", "i64"), ("i32", "u32", "i64"), ("bool", "u64", "u64"),
+                              ("bool", "i8", "i32"), ("f64", "i64", "f64")):
+        a, b = exact(first, 6), exact(second, 3)
+        if to == "f64":
+            b = T("i64", rng.integers(-9, 9, 3))
+        as_integers = to[0] in "iu"
+        v, w = (T(to, t.values) if as_integers else t for t in (a, b))
+        for mode in ("full", "same", "valid"):
+            x, y = (t.values if as_integers else np.asarray(t.values, complex if t.type == "c64" else float) for t in (v, w))
+            add("convolve", [a, b], [np.convolve(x, y, mode)], [to], {"mode": mode}, absolute=1e-12 if to == "f64" else 0)
+            add("correlate", [a, b], [np.correlate(x, y, mode)], [to], {"mode": mode}, absolute=1e-12 if to == "f64" else 0)
+    a, b = (T("c64", rng.normal(0, 1, n) + 1j * rng.normal(0, 1, n)) for n in (1500, 1030))
+    both(a, b, "c64", {"absolute": 3e-4})
+    both(b, a, "c64", {"absolute": 3e-4})
+
+
+def fits():
+    def fit(x, y, degree, w=None, rcond=None):
+        types = [t.type for t in (x, y, w) if t is not None]
+        to = next((t for t in ("c64", "f64", "f32", "f16") if t in types), "f32")
+        epsilon = 2.0**-52 if to == "f64" else 2.0**-23
+        v, k = values(x).astype(np.float64), None if w is None else values(w).astype(np.float64)
+        u = np.asarray(y.values, complex if y.type == "c64" else np.float64)
+        cut = len(v) * epsilon if rcond is None else rcond
+        c = np.polyfit(v, u, degree, cut, w=k)
+        a = np.vander(v, degree + 1) * (1 if k is None else k[:, None])
+        scale = np.linalg.norm(a, axis=0)
+        s = np.linalg.svd(a / np.where(scale == 0, 1, scale), compute_uv=False)
+        condition = s[0] / s[s > cut * s[0]][-1]
+        size = float(np.abs(u).max() * np.sqrt(len(v)) / np.where(scale == 0, 1, scale).min())
+        add("polyfit", [x, y, w], [c], [to], {"degree": degree, **({} if rcond is None else {"rcond": rcond})},
+            absolute=20 * epsilon * condition**2 * size + (2e-3 * float(np.abs(c).max()) if to == "f16" else 0))
+
+    for type in ("f32", "f64", "f16", "i32"):
+        for n, degree in ((12, 0), (12, 1), (12, 3), (30, 4), (4, 3), (1, 0), (2, 1)):
+            x = T(type, np.arange(n) - n // 2 if type == "i32" else np.sort(rng.uniform(-2, 2, n)))
+            y = few(type, (n,))
+            fit(x, y, degree)
+            fit(x, few(type, (n, 3)), degree)
+            if n > 2:
+                fit(x, y, degree, T("f64" if type == "f64" else "f32", rng.integers(1, 9, n) / 4))
+    x = T("f32", np.sort(rng.uniform(-2, 2, 12)))
+    fit(x, T("c64", rng.normal(0, 1, 12) + 1j * rng.normal(0, 1, 12)), 2)
+    # Fewer samples than coefficients, and points that are equal: the shortest of the scaled coefficients.
+    for type in ("f32", "f64"):
+        fit(T(type, [0.5, 1.5]), T(type, [1, 2]), 3)
+        fit(T(type, [1, 1, 2, 2, 1, 2]), T(type, [1, 2, 3, 4, 3, 2]), 2, rcond=1e-3)
+        fit(T(type, [3]), T(type, [2]), 2)
+
+
+def closeness():
+    a, b = (m.ravel() for m in np.meshgrid([0.0, -0.0, 1.0, 1.000001, 1.1, -1.0, 1e-9, 3e-9, 3e38, -3e38, 1e4, 10000.05, inf, -inf, nan], [
+        0.0, 1.0, 1.000002, -1.0, 2e-9, 3e38, -3e38, 1e4, inf, -inf, nan]))
+    for types in (("f32", "f32"), ("f64", "f64"), ("f64", "f32"), ("f16", "f16")):
+        x, y = T(types[0], a), T(types[1], b)
+        for options in ({}, {"rtol": 0.0}, {"rtol": 0.0, "atol": 0.0}, {"rtol": 0.5, "equal_nan": True}, {"atol": 10.0}):
+            v, w = (np.asarray(t.values, np.float64) for t in (x, y))
+            add("isclose", [x, y], [np.isclose(v, w, **{"rtol": 1e-5, "atol": 1e-8, **options})], ["bool"], options)
+            add("allclose", [x, y], [np.allclose(v, w, **{"rtol": 1e-5, "atol": 1e-8, **options})], ["bool"], options)
+            add("allclose", [x, x], [np.allclose(v, v, **{"rtol": 1e-5, "atol": 1e-8, **options})], ["bool"], options)
+    z, w = T("c64", [1 + 1j, complex(nan, 0), complex(inf, 1), 1 + 1j, 3]), T("c64", [1 + 1.000001j, complex(0, nan), complex(inf, 1), 1 - 1j, complex(nan, 3)])
+    for options in ({}, {"equal_nan": True}, {"rtol": 2.0}):
+        add("isclose", [z, w], [np.isclose(z.values, w.values, **options)], ["bool"], options)
+    big = 2**31 - 1
+    for type, a, b in (("i32", [big, big, -big - 1, 5, 16777217], [big - 1, -big - 1, -big - 1, 4, 16777216]), ("u8", [255, 0, 7], [0, 255, 7]),
+                       ("i8", [127, -128, 3], [-128, 127, 4]), ("u64", [2**64 - 1, 0, 5], [2**64 - 2, 2**64 - 1, 5]),
+                       ("i64", [2**63 - 1, -(2**63), 2**53 + 1], [2**63 - 2, 2**63 - 1, 2**53]), ("i16", [300, -300], [-300, -301]), ("bool", [1, 0, 1], [1, 1, 0])):
+        for rtol, atol in ((0.0, 0.0), (0.0, 1.0), (0.25, 0.0)):
+            v = [abs(p - q) <= atol + rtol * abs(q) for p, q in zip(a, b)]
+            add("isclose", [T(type, a), T(type, b)], [v], ["bool"], {"rtol": rtol, "atol": atol})
+    add("isclose", [T("f32", np.ones((2, 3))), T("f32", [1, 2, 1])], [[[1, 0, 1], [1, 0, 1]]], ["bool"])
+    for shape in ((0,), (0, 3)):
+        add("isclose", [T("f32", np.ones(shape)), T("f32", 1)], [np.ones(shape, bool)], ["bool"])
+        add("allclose", [T("f32", np.ones(shape)), T("f32", 1)], [True], ["bool"])
+
+
+def sequences():
+    for type in ("f32", "f64", "f16", "bf16"):
+        near = {"relative": 2e-13} if type == "f64" else {"ulp": 1}
+        for n in (0, 1, 2, 5, 33):
+            for endpoint in (True, False):
+                options = {"count": n, "dtype": type, "endpoint": endpoint}
+                for base in (10.0, 2.0, 0.5, 1.0):
+                    y = np.logspace(-2, 3, n, endpoint, base)
+                    add("logspace", [], [y], [type], {"start": -2.0, "stop": 3.0, "base": base, **options}, **near)
+                for start, stop in ((1, 1000), (-2, -0.125), (3, 3), (100, 0.5)):
+                    add("geomspace", [], [np.geomspace(start, stop, n, endpoint)], [type], {"start": float(start), "stop": float(stop), **options}, **near)
+    add("geomspace", [], [[1e-200, 1, 1e200]], ["f64"], {"start": 1e-200, "stop": 1e200, "count": 3, "dtype": "f64", "endpoint": True}, relative=1e-12)
+
+
+def grids():
+    def hist(x, y, bins, range=None, w=None, density=False, types=None):
+        v, u = (values(t).astype(np.float64).ravel() for t in (x, y))
+        keep = np.isfinite(v) & np.isfinite(u)
+        k = None if w is None else values(w).astype(np.float64).ravel()[keep]
+        counts, *edges = np.histogram2d(v[keep], u[keep], bins, range, density, k)
+        given = [isinstance(b, list) for b in bins]
+        attributes = {**{n: b for n, b, g in zip(("x_bins", "y_bins"), bins, given) if not g}, **({"density": True} if density else {})}
+        if range:
+            attributes |= {n: list(r) for n, r, g in zip(("x_range", "y_range"), range, given) if not g}
+        type = "i32" if w is None else summed(w.type)
+        own = [T("f32", b) if g else None for b, g in zip(bins, given)]
+        add("histogram2d", [x, y, *own, w], [counts, *edges],
+            [averaged(type) if density else type, *("f32" if g else averaged(t.type) for t, g in zip((x, y), given))], attributes, **NEAR["f32"])
+
+    wide = ((-2.0, 2.0), (-8.0, 8.0))
+    for types in (("f32", "f32"), ("f16", "f32"), ("i32", "u8"), ("bool", "f32")):
+        x, y = few(types[0], (5, 8)), few(types[1], (5, 8))
+        hist(x, y, (4, 3), wide)
+        hist(x, y, (4, 8), wide, density=True)
+        hist(x, y, (2, 2), wide, T("f32", rng.integers(-3, 4, (5, 8)) / 4))
+        hist(x, y, (2, 2), wide, T("i32", rng.integers(-3, 4, (5, 8))))
+        hist(x, y, ([-2, -0.5, 0, 1, 1, 6], [0, 1, 3]))
+        hist(x, y, ([-2, 0.25, 3], [0, 1, 3.5]), density=True)
+    hist(T("f32", [1, nan, inf, -inf, 0, 0.5, 2]), T("f32", [0, 1, 1, 1, nan, 1, 0.5]), (2, 3), ((0.0, 1.0), (0.0, 1.0)))
+    hist(T("f32", [3.0]), T("f32", [1.0]), (4, 1))
+    hist(T("f32", [0, 4, 2, 1]), T("f32", [0, 1, 0.5, 1]), (4, 2))
+    hist(T("i32", [0, 4, 8, 1]), T("i32", [7, 7, 7, 7]), (8, 2))
+    hist(T("f32", np.zeros((0,))), T("f32", np.zeros((0,))), (3, 2))
+    hist(T("f32", rng.integers(0, 257, (2000,)) / 16), T("f32", rng.integers(0, 65, (2000,)) / 16), (256, 16), ((0.0, 16.0), (0.0, 4.0)))
+
+
 order(), without_nan(), averages(), histograms()
 for type in ("f8e4m3", "f8e5m2"):
     x = T(type, [[nan, 2, -0.5], [nan, nan, nan], [-1, nan, -2]])
@@ -579,4 +723,8 @@ for type in ("i4", "u2"):
 written("sets.json")
 interpolation(), integrals(), signals(), polynomials(), contractions(), special(), incomplete(), periods()
 written("numeric.json")
+all_signals(), fits(), closeness(), sequences()
+written("fits.json")
+grids()
+written("grids.json")
 np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))

@@ -169,8 +169,59 @@ for type in ("f32", "c64"):
         accuracy(type, f"triangular {m} x {n}", np.triu(a))
         accuracy(type, f"Hilbert's {m} x {n}", 1 / (np.arange(m)[:, None] + np.arange(n) + 1.0) + 0 * a)
 
+# ---- Least squares of any rank, by NumPy.
+LEAST_SQUARES, least_rng = [], np.random.default_rng(7)
+
+
+def least_squares(type, a, b, rcond=None):
+    """a [..., m, n] and b [..., m, k], or [m]."""
+    a, b = T(type, a), T(type, b)
+    m, n = a.shape[-2:]
+    epsilon = 2.0**-52 if type == "f64" else 2.0**-23
+    sides = b.values[:, None] if len(b.shape) == 1 else b.values
+    batch = np.broadcast_shapes(a.shape[:-2], sides.shape[:-2])
+    matrices, sides = np.broadcast_to(a.values, batch + (m, n)), np.broadcast_to(sides, batch + sides.shape[-2:])
+    x, largest, condition = np.zeros(batch + (n, sides.shape[-1]), sides.dtype), 1.0, 1.0
+    values, ranks = np.zeros(a.shape[:-2] + (min(m, n),)), np.zeros(a.shape[:-2], int)
+    cut = max(m, n) * epsilon if rcond is None else rcond
+    if m and n:
+        for i in np.ndindex(batch):
+            x[i], _, rank, s = np.linalg.lstsq(matrices[i], sides[i], cut)
+            condition = max(condition, s[0] / s[rank - 1] if rank else 1.0)
+            largest = max(largest, s[0])
+        for i in np.ndindex(a.shape[:-2]):
+            _, _, ranks[i], values[i] = np.linalg.lstsq(a.values[i], np.zeros((m, 1)), cut)
+    residuals = (np.abs(sides - matrices @ x) ** 2).sum(-2)
+    if len(b.shape) == 1:
+        x, residuals = x[..., 0], residuals[..., 0]
+    size = max(float(np.abs(x).max(initial=1)), float(np.abs(b.values).max(initial=0)), largest)
+    real = "f32" if type == "c64" else type
+    case("lstsq_svd", [a, b], [T(type, x), T(real, residuals), T("i32", ranks), T(real, values)], {} if rcond is None else {"rcond": rcond},
+         absolute=20 * max(m, n, 1) * epsilon * condition**2 * size**2)
+    LEAST_SQUARES.append(cpu_kernel_cases.cases.pop())
+
+
+def normal(type, *shape):
+    x = least_rng.standard_normal(shape)
+    return x + 1j * least_rng.standard_normal(shape) if type == "c64" else x
+
+
+for type in ("f32", "c64", "f64"):
+    cut = 1e-4 if type != "f64" else 1e-10
+    for a_shape, b_shape in (((5, 3), (5, 2)), ((5, 3), (5,)), ((3, 5), (3, 2)), ((4, 4), (4, 1)), ((2, 6, 3), (6,)), ((2, 1, 4, 2), (3, 4, 2)), ((1, 1), (1,)),
+                             ((20, 7), (20, 3)), ((7, 20), (7, 3)), ((0, 3), (0, 2)), ((3, 0), (3, 2)), ((0, 3, 2), (3,)), ((3, 2), (3, 0)), ((1, 4), (1, 1)), ((4, 1), (4,))):
+        least_squares(type, normal(type, *a_shape), normal(type, *b_shape))
+    # Of lower rank: the shortest solution.
+    for m, n, rank in ((5, 4, 2), (4, 6, 3), (6, 6, 1), (3, 3, 2), (12, 5, 4)):
+        a = normal(type, m, rank) @ normal(type, rank, n)
+        least_squares(type, a, normal(type, m, 2), cut)
+        least_squares(type, np.stack([a, normal(type, m, 1) @ normal(type, 1, n)]), normal(type, m), cut)
+    least_squares(type, np.zeros((3, 2)), normal(type, 3, 2))
+    least_squares(type, [[1, 1], [1, 1], [1, 1]], [1, 2, 4])
+    least_squares(type, [[4, 0, 0], [0, 1, 0], [0, 0, 0.25]], [4, 1, 1], 0.125)
+
 np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))
-for name, cases in (("cases", cpu_kernel_cases.cases), ("functions", FUNCTIONS), ("accuracy", ACCURACY)):
+for name, cases in (("cases", cpu_kernel_cases.cases), ("functions", FUNCTIONS), ("accuracy", ACCURACY), ("least_squares", LEAST_SQUARES)):
     lines = (json.dumps(c, separators=(",", ":")) for c in cases)
     (OUT / f"{name}.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
     print(name, len(cases))
@@ -202,4 +253,7 @@ for draw in (derivatives.near, derivatives.near_complex):
         derivatives.both("matrix_norm", lambda x: torch.linalg.matrix_norm(x, order), [draw(3, 4)], (5 + number,))
     for order in (2, -2):
         derivatives.both("cond", lambda x: torch.linalg.cond(x, order), [draw(3, 3)], (order,))
+    derivatives.both("lstsq_svd", lambda a, b: torch.linalg.pinv(a, rtol=1e-4) @ b, [draw(4, 2) @ draw(2, 3), draw(4, 2)], (1e-4,))
+    for a, b in (((4, 2), (4, 2)), ((2, 3), (2, 1)), ((2, 3, 3), (3, 2))):
+        derivatives.both("lstsq_svd", lambda a, b: torch.linalg.pinv(a) @ b, [draw(*a), draw(*b)])
 derivatives.write(OUT / "gradients")

@@ -24,7 +24,7 @@ ROOMS = [
     ("device", "core memory gpu cpu", "device devices memory profile"),
     ("kernels", "core memory gpu cpu device", "custom_kernel expression expressions kernels kernels/"),
     ("graph", "core cpu device kernels", "array call convolution creation custom_op distributions draw fft graph indexing inspection linalg losses numeric"
-                                         " pooling quantization quantized_weights recurrent resampling segments sets signal special statistics tensor tensor_tree"),
+                                         " pooling quantization quantized_weights recurrent resampling rotary_embedding segments sets signal special statistics tensor tensor_tree"),
     ("transform", "core graph", ""),
     ("compiler", "core gpu cpu device kernels graph transform", "calibration compile"),
     ("tensor", "core gpu cpu device files kernels graph transform compiler", "control_flow derivatives evaluate files graph_file print random"

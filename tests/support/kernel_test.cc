@@ -7,6 +7,7 @@
 #include "cpu/executor.h"
 #include "kernels/cpu_loops.h"
 #include "support/quick.h"
+#include "support/unfilled.h"
 
 namespace weft::test {
 namespace {
@@ -171,6 +172,11 @@ View random_view(Rng& form, const Shape& shape, DType dtype, Kind kind, Values v
   const std::uint64_t bytes = (byte_size(dtype, static_cast<std::uint64_t>(p.count)) + 15) / 16 * 16;
   View view(Buffer::host(bytes), static_cast<std::uint64_t>(p.first * bits(dtype) / 8), dtype, shape, p.strides);
   std::byte* data = view.buffer.data();
+  if (UnfilledViews::live()) {
+    std::uint64_t word = rng();
+    for (std::uint64_t i = 0; i < bytes; i += 8, word = word * 0x5851F42D4C957F2Du + 1) std::memcpy(data + i, &word, 8);
+    return view;
+  }
   for (std::uint64_t i = 0; i < bytes; i += 8) {
     const std::uint64_t word = rng();
     std::memcpy(data + i, &word, 8);

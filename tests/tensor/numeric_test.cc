@@ -14,6 +14,7 @@
 #include "weft/creation.h"
 #include "weft/derivatives.h"
 #include "weft/error.h"
+#include "weft/indexing.h"
 #include "weft/special.h"
 
 namespace weft::test {
@@ -102,10 +103,67 @@ const FunctionTable& numeric() {
   return all;
 }
 
+const FunctionTable& fits() {
+  static const FunctionTable all = [] {
+    FunctionTable table;
+    for (const char* name : {"convolve", "correlate"}) table[name] = numeric().at(name);
+    table["polyfit"] = [](const ArrayCall& c) {
+      return std::vector{
+          polyfit(c.tensors[0], c.tensors[1], argument(c, "degree", 0), c.tensors[2], given(c, "rcond"))};
+    };
+    const auto compare = [&](const char* name, auto f) {
+      table[name] = [f](const ArrayCall& c) {
+        return std::vector{f(c.tensors[0], c.tensors[1], argument(c, "rtol", 1e-5), argument(c, "atol", 1e-8),
+                             argument(c, "equal_nan", false))};
+      };
+    };
+    compare("isclose", isclose);
+    compare("allclose", allclose);
+    const auto type = [](const ArrayCall& c) { return *dtype_from_name(argument(c, "dtype", std::string())); };
+    table["logspace"] = [=](const ArrayCall& c) {
+      return std::vector{logspace(argument(c, "start", 0.0), argument(c, "stop", 0.0), argument(c, "count", 0),
+                                  argument(c, "base", 10.0), type(c), argument(c, "endpoint", true))};
+    };
+    table["geomspace"] = [=](const ArrayCall& c) {
+      return std::vector{geomspace(argument(c, "start", 0.0), argument(c, "stop", 0.0), argument(c, "count", 0),
+                                   type(c), argument(c, "endpoint", true))};
+    };
+    return table;
+  }();
+  return all;
+}
+
 class NumericTest : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(Devices, NumericTest, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
 
 TEST_P(NumericTest, ValuesAreNumPysAndSciPys) { expect_reference_values("numeric", "numeric.json", numeric()); }
+
+TEST_P(NumericTest, SignalsOfAllTypesFitsAndComparisonsAreNumPys) {
+  expect_reference_values("numeric", "fits.json", fits());
+}
+
+// By closed forms: the slope of a line through samples, and what one sample adds to it.
+TEST_P(NumericTest, FitsHaveDerivatives) {
+  const Tensor x = tensor({0, 1, 2, 3}, DType::f32), y = tensor({1, 3, 2, 5}, DType::f32);
+  const auto slope = [&](const Tensor& t) { return polyfit(x, t, 1)[{0}]; };
+  // (x - mean x) / Σ (x - mean x)².
+  EXPECT_THAT(grad(slope)(y).to_vector<float>(), ElementsAre(FloatNear(-0.3f, 1e-5f), FloatNear(-0.1f, 1e-5f),
+                                                             FloatNear(0.1f, 1e-5f), FloatNear(0.3f, 1e-5f)));
+  // A weight of 0 leaves a sample out.
+  const Tensor w = tensor({1, 1, 0, 1}, DType::f32);
+  EXPECT_THAT(polyfit(x, y, 2, w).to_vector<float>(),
+              ElementsAre(FloatNear(-1.0f / 3, 1e-4f), FloatNear(7.0f / 3, 1e-4f), FloatNear(1, 1e-4f)));
+}
+
+TEST_P(NumericTest, LongSignalsOf64BitsAreExact) {
+  const Tensor ones = full({3000}, Number(std::int64_t{1} << 40), DType::i64);
+  const Tensor y = convolve(ones, ones);
+  EXPECT_EQ(y.size(), 5999);
+  EXPECT_EQ(y[{2999}].item<std::int64_t>(), 0);  // 3000 · 2^80, modulo 2^64
+  const Tensor small = convolve(ones, full({2000}, 3, DType::i64), ConvolveMode::valid);
+  EXPECT_EQ(min(small).item<std::int64_t>(), (std::int64_t{1} << 40) * 6000);
+  EXPECT_EQ(max(small).item<std::int64_t>(), (std::int64_t{1} << 40) * 6000);
+}
 
 TEST_P(NumericTest, Derivatives) {
   const auto of = [](const Tensor& x, const auto& f) { return grad([&](const Tensor& t) { return sum(f(t)); })(x); };
@@ -196,7 +254,24 @@ TEST(Numeric, RefuseWhatDoesNotFit) {
   EXPECT_THROW(unwrap(x, 0, -1), InvalidArgument);
   EXPECT_THROW(convolve(x, square), ShapeError);
   EXPECT_THROW(convolve(x, zeros({0})), ShapeError);
-  EXPECT_THROW(convolve(c, x), TypeError);
+  EXPECT_THROW(convolve(zeros({3}, DType::i4), zeros({3}, DType::i4)), TypeError);
+  EXPECT_THROW(correlate(zeros({3}, DType::u64), zeros({3}, DType::i8)), TypeError);
+  EXPECT_THROW(polyfit(x, x, -1), InvalidArgument);
+  EXPECT_THROW(polyfit(x, zeros({0}), 1), ShapeError);
+  EXPECT_THROW(polyfit(zeros({0}), zeros({0}), 1), ShapeError);
+  EXPECT_THROW(polyfit(x, x, 1, zeros({1})), ShapeError);
+  EXPECT_THROW(polyfit(c, x, 1), TypeError);
+  EXPECT_THROW(polyfit(x, x, 1, {}, -1), InvalidArgument);
+  EXPECT_THROW(isclose(x, x, -1), InvalidArgument);
+  EXPECT_THROW(allclose(x, x, 0, std::numeric_limits<double>::quiet_NaN()), InvalidArgument);
+  EXPECT_THROW(isclose(x, zeros({7, 5, 2})), ShapeError);
+  EXPECT_THROW(isclose(x, Tensor()), InvalidArgument);
+  EXPECT_THROW(logspace(0, 1, -1), InvalidArgument);
+  EXPECT_THROW(logspace(0, 1, 3, 10, DType::i32), TypeError);
+  EXPECT_THROW(geomspace(0, 1, 3), InvalidArgument);
+  EXPECT_THROW(geomspace(-1, 1, 3), InvalidArgument);
+  EXPECT_THROW(geomspace(1, std::numeric_limits<double>::infinity(), 3), InvalidArgument);
+  EXPECT_THROW(eval(geomspace(1, 2, std::int64_t{1} << 62)), Error);
   EXPECT_THROW(polyval(square, x), ShapeError);
   EXPECT_THROW(sinc(c), TypeError);
   EXPECT_THROW(xlogy(c, x), TypeError);

@@ -177,6 +177,27 @@ INSTANTIATE_TEST_SUITE_P(Devices, StatisticsTest, testing::ValuesIn(all_devices(
                          [](const auto& i) { return i.param; });
 
 TEST_P(StatisticsTest, ValuesAreNumPys) { expect_reference_values("numeric", "statistics.json", statistics()); }
+TEST_P(StatisticsTest, HistogramsOfPairsAreNumPys) {
+  const auto range = [](const ArrayCall& c, const char* name) {
+    std::optional<std::pair<double, double>> own;
+    if (c.arguments.contains(name)) own = {c.arguments.at(name)[0].get<double>(), c.arguments.at(name)[1].get<double>()};
+    return own;
+  };
+  FunctionTable table;
+  table["histogram2d"] = [=](const ArrayCall& c) {
+    const Histogram2dOptions options{.x_range = range(c, "x_range"),
+                                     .y_range = range(c, "y_range"),
+                                     .weights = c.tensors[4],
+                                     .density = argument(c, "density", false)};
+    const Histogram2d h =
+        c.tensors[2].defined()
+            ? histogram2d(c.tensors[0], c.tensors[1], c.tensors[2], c.tensors[3], options)
+            : histogram2d(c.tensors[0], c.tensors[1], argument(c, "x_bins", std::int64_t{10}),
+                          argument(c, "y_bins", std::int64_t{10}), options);
+    return std::vector{h.counts, h.x_edges, h.y_edges};
+  };
+  expect_reference_values("numeric", "grids.json", table);
+}
 TEST_P(StatisticsTest, SetsAndSegmentsAreNumPys) { expect_reference_values("numeric", "sets.json", sets()); }
 
 // Bins that are out of order: an error where the host has them, else marked.
@@ -293,6 +314,16 @@ TEST(Statistics, RefuseWhatDoesNotFit) {
   EXPECT_THROW(histogram(x, 3, {.range = {{2, 1}}}), InvalidArgument);
   EXPECT_THROW(histogram(x, tensor({1}, DType::f32)), ShapeError);
   EXPECT_THROW(histogram(x, 3, {.weights = ids.reshape({3, 1})}), ShapeError);
+  EXPECT_THROW(histogram2d(x, x.reshape({1, 3})), ShapeError);
+  EXPECT_THROW(histogram2d(x, {}), InvalidArgument);
+  EXPECT_THROW(histogram2d(x, x, 0), InvalidArgument);
+  EXPECT_THROW(histogram2d(x, x, 3, -1), InvalidArgument);
+  EXPECT_THROW(histogram2d(x, x, std::int64_t{1} << 30, std::int64_t{1} << 30), OutOfMemory);
+  EXPECT_THROW(histogram2d(x, x, 3, 3, {.y_range = {{2, 1}}}), InvalidArgument);
+  EXPECT_THROW(histogram2d(x, x, x, {}), InvalidArgument);
+  EXPECT_THROW(histogram2d(x, x, tensor({1}, DType::f32), x), ShapeError);
+  EXPECT_THROW(histogram2d(x, x, 3, 3, {.weights = x.reshape({3, 1})}), ShapeError);
+  EXPECT_THROW(histogram2d(c, x), TypeError);
   EXPECT_THROW(digitize(x, zeros({2, 2})), ShapeError);
   EXPECT_THROW(bincount(x), TypeError);
   EXPECT_THROW(bincount(tensor({1, -1})), InvalidArgument);

@@ -8,21 +8,17 @@
 
 #include "compiler/rewrite.h"
 #include "core/visits.h"
+#include "kernels/elementwise/scalar_ops.h"
 
 namespace weft::compiler {
 namespace {
 
 // True if the node is one operation on two operands that commutes.
 bool commutes(const Node& node) {
-  using enum ScalarOp;
-  constexpr ScalarOp kOps[] = {add,           mul,         ScalarOp::min, ScalarOp::max, ScalarOp::gcd,
-                               ScalarOp::lcm, equal,       not_equal,     logical_and,   logical_or,
-                               logical_xor,   bitwise_and, bitwise_or,    bitwise_xor};
   const Expression* e = node.op().elementwise();
   if (!e || e->input_count() != 2 || e->nodes().size() != 3) return false;
   const Expression::Node& last = e->nodes()[2];
-  return last.args[0] != last.args[1] && e->outputs() == std::vector{2} &&
-         std::ranges::find(kOps, last.op) != std::end(kOps);
+  return last.args[0] != last.args[1] && e->outputs() == std::vector{2} && kernels::info(last.op).facts.commutative;
 }
 
 // Equal for ops of equal identity. Of Maps without their text, which is longer than what it is made of.

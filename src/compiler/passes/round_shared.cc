@@ -14,31 +14,15 @@ namespace {
 bool is_of_short_form(const Tensor& v) {
   const Expression* e = v.node()->op().elementwise();
   if (!e) return false;
-  const ScalarOp op = e->nodes()[e->outputs()[static_cast<std::size_t>(v.index())]].op;
-  return op != ScalarOp::input && op != ScalarOp::constant && !kernels::info(op).narrow.empty();
+  return !kernels::info(e->nodes()[e->outputs()[static_cast<std::size_t>(v.index())]].op).narrow.empty();
 }
 
 // True if a small change of an operand may change the result a lot, or if the result has digits that the operand's type
 // has not.
 bool is_discontinuous(const Expression::Node& node, DType operand, bool of_short_form) {
-  using enum ScalarOp;
-  if (of_short_form && node.op != ScalarOp::cast && kernels::info(node.op).function()) return true;
-  switch (node.op) {
-    case ScalarOp::cast:
-    case ScalarOp::ceil:
-    case ScalarOp::floor:
-    case ScalarOp::trunc:
-    case ScalarOp::round:
-    case sign:
-    case floor_divide:
-    case rem:
-    case ScalarOp::remainder:
-    case ScalarOp::pow:
-    case ScalarOp::nextafter:
-      return true;
-    default:
-      return node.type == DType::boolean && operand != DType::boolean;
-  }
+  const kernels::ScalarOpInfo& row = kernels::info(node.op);
+  if (of_short_form && row.computes() && row.function()) return true;
+  return row.facts.discontinuous || (node.type == DType::boolean && operand != DType::boolean);
 }
 
 // True if `reader` computes a discontinuous function of `v`.

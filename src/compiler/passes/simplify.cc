@@ -9,6 +9,7 @@
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
 #include "graph/ops/elementwise.h"
+#include "kernels/elementwise/scalar_ops.h"
 
 namespace weft::compiler {
 namespace {
@@ -94,56 +95,26 @@ class Simplifier {
     if (const auto folded = fold(node)) return *folded;
     const auto [a, b, c] = node.args;
     const bool floats = is_floating(node.type);
+    const kernels::ScalarFacts& facts = kernels::info(node.op).facts;
+    if (facts.neutral && is(b, *facts.neutral)) return a;
+    if (facts.neutral && facts.commutative && is(a, *facts.neutral)) return b;
+    if (facts.idempotent && (b < 0 ? at(a).op == node.op : a == b)) return a;
+    if (facts.involution && at(a).op == node.op) return at(a).args[0];
     switch (node.op) {
       case ScalarOp::cast:
         return make_cast(node);
-      case add:
-        if (is(b, floats ? -0.0 : 0.0)) return a;
-        if (is(a, floats ? -0.0 : 0.0)) return b;
-        break;
-      case sub:
-        if (is(b, 0.0)) return a;
-        break;
-      case mul:
-        if (is(b, 1)) return a;
-        if (is(a, 1)) return b;
-        break;
       case ScalarOp::div:
-        if (is(b, 1)) return a;
         if (const auto inverse = exact_inverse(b)) {
           return put({.op = mul, .type = node.type, .args = {a, *inverse, -1}});
         }
         break;
       case ScalarOp::pow:
-        if (is(b, 1)) return a;
         if (floats && is(b, 2)) return put({.op = square, .type = node.type, .args = {a, -1, -1}});
         break;
-      case neg:
-      case bitwise_not:
-      case logical_not:
-        if (at(a).op == node.op && at(at(a).args[0]).type == node.type) return at(a).args[0];
-        break;
       case ScalarOp::abs:
-        if (at(a).op == ScalarOp::abs) return a;
         if (floats && at(a).op == neg) {
           return put({.op = ScalarOp::abs, .type = node.type, .args = {at(a).args[0], -1, -1}});
         }
-        break;
-      case relu:
-      case ScalarOp::ceil:
-      case ScalarOp::floor:
-      case ScalarOp::trunc:
-      case ScalarOp::round:
-      case sign:
-        if (at(a).op == node.op) return a;
-        break;
-      case min:
-      case max:
-      case logical_and:
-      case logical_or:
-      case bitwise_and:
-      case bitwise_or:
-        if (a == b) return a;
         break;
       case ScalarOp::select:
         if (b == c) return b;

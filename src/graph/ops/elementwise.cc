@@ -56,9 +56,9 @@ const OpPtr& shared_op(ScalarOp op, DType dtype) {
   return shared(slot, [&] {
     Expression e;
     std::array<int, 3> args{};
-    const int count = arity(op);
+    const int count = arity(op), first = kernels::info(op).first_value();
     for (int i = 0; i < count; ++i) {
-      args[static_cast<std::size_t>(i)] = e.input(op == ScalarOp::select && i == 0 ? DType::boolean : dtype);
+      args[static_cast<std::size_t>(i)] = e.input(i < first ? DType::boolean : dtype);
     }
     e.output(e.apply(op, std::span(args).first(static_cast<std::size_t>(count))));
     return e;
@@ -103,20 +103,21 @@ std::optional<bool> decided(ScalarOp op, std::span<const TensorLike* const> oper
     return std::nullopt;
   }
   const bool first_is_less = (n.number().value() > 0) != left;
-  switch (op) {
-    case ScalarOp::less:
-    case ScalarOp::less_equal:
-      return first_is_less;
-    case ScalarOp::greater:
-    case ScalarOp::greater_equal:
-      return !first_is_less;
-    case ScalarOp::equal:
-      return false;
-    case ScalarOp::not_equal:
-      return true;
-    default:
+  switch (kernels::info(op).facts.relation) {
+    case kernels::Relation::none:
       return std::nullopt;
+    case kernels::Relation::less:
+    case kernels::Relation::less_equal:
+      return first_is_less;
+    case kernels::Relation::greater:
+    case kernels::Relation::greater_equal:
+      return !first_is_less;
+    case kernels::Relation::equal:
+      return false;
+    case kernels::Relation::not_equal:
+      return true;
   }
+  return std::nullopt;
 }
 
 Tensor apply_to(ScalarOp op, std::span<const TensorLike* const> operands) {
@@ -181,15 +182,11 @@ class IndexedMapOp final : public Op {
 
 }  // namespace
 
-bool rounds_to_integer(ScalarOp op) {
-  return op == ScalarOp::ceil || op == ScalarOp::floor || op == ScalarOp::trunc || op == ScalarOp::round;
-}
-
 std::string operations(const Expression& expression) {
   std::string s;
   int count = 0;
   for (const Expression::Node& node : expression.nodes()) {
-    if (node.op == ScalarOp::input || node.op == ScalarOp::constant) continue;
+    if (kernels::info(node.op).leaf()) continue;
     if (++count > kShown) return s + "+…";
     s += (s.empty() ? "" : "+") + std::string(weft::name(node.op));
   }
@@ -257,7 +254,7 @@ std::string ElementwiseOp::label(std::span<const TensorType>) const { return ope
 
 Tensor unary(ScalarOp op, const Operand& x) {
   require_value(x, name(op));
-  if (rounds_to_integer(op) && is_integer(x.dtype())) return x;
+  if (kernels::info(op).facts.rounds_to_integer && is_integer(x.dtype())) return x;
   const DType type = computed_in(op, x.dtype());
   require_type(op, type);
   return apply(shared_op(op, type), {cast(x, type)});
@@ -488,7 +485,7 @@ std::string result_type_text(const Schema& kernel) {
   }
   if (f.types == kernels::kComplex) return "f32";
   std::string text = same;
-  if (rounds_to_integer(*op))
+  if (f.facts.rounds_to_integer)
     text += "; bool: f32";
   else if (!(f.types & kernels::kInteger))
     text += "; integers and bool: f32";

@@ -35,9 +35,6 @@ class ElementwiseOp final : public OpOf<MapAttributes> {
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
-// An operation that leaves integers as they are.
-bool rounds_to_integer(ScalarOp op);
-
 // Stores its operand's elements as they are, dense.
 OpPtr copy_op(DType dtype);
 

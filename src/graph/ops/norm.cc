@@ -1,6 +1,5 @@
 #include "graph/ops/norm.h"
 
-#include "core/error_context.h"
 #include "core/format.h"
 #include "graph/function_row.h"
 #include "graph/graph.h"
@@ -57,7 +56,6 @@ Tensor per_channel(std::string_view name, std::string_view operand, const Tensor
 
 Tensor grouped(std::string_view name, const Tensor& x, const Tensor& scale, const Tensor& bias, int channel_axis,
                std::int64_t groups, double epsilon) {
-  if (!x.defined()) throw InvalidArgument("{}: x is an undefined Tensor", name);
   const int axis = normalize_axis(channel_axis, x.rank(), name);
   std::vector<Tensor> operands{x};
   if (scale.defined()) operands.push_back(scale);
@@ -697,43 +695,16 @@ Tensor log_softmax(const Operand& x, int axis) {
   return apply(make_op<LogSoftmaxOp>(LogSoftmaxAttributes{normalize_axis(axis, x.rank(), "log_softmax")}), {x});
 }
 
-Tensor rms_norm(const Operand& x, const Operand& scale, double epsilon) {
-  if (!x.defined()) throw InvalidArgument("rms_norm: x is an undefined Tensor");
-  const int first_axis = x.rank() - (scale.defined() ? scale.rank() : 1);
-  if (x.rank() == 0 || first_axis < 0) {
-    throw ShapeError("rms_norm: scale of rank {} is longer than x {}", scale.defined() ? scale.rank() : 1,
-                     to_string(x.shape()));
-  }
-  std::vector<Tensor> operands{x};
-  if (scale.defined()) operands.push_back(scale);
-  return apply(
-      make_op<RmsNormOp>(NormAttributes{
-          .kind = Kind::rms, .axis = first_axis, .epsilon = epsilon, .has_scale = scale.defined(), .has_bias = false}),
-      std::move(operands));
-}
-
-Tensor group_norm(const Operand& x, const Operand& scale, const Operand& bias, std::int64_t groups, double epsilon,
-                  int channel_axis) try {
-  if (groups < 1) throw InvalidArgument("group_norm: {} groups, expected 1 or more", groups);
-  return grouped("group_norm", x, scale, bias, channel_axis, groups, epsilon);
-} catch (const Error& e) {
-  throw_in_function(e, "group_norm");
-}
-
-Tensor instance_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon,
-                     int channel_axis) try {
-  return grouped("instance_norm", x, scale, bias, channel_axis, 0, epsilon);
-} catch (const Error& e) {
-  throw_in_function(e, "instance_norm");
-}
-
 namespace {
 
-struct BatchNormAttributes {
+constexpr std::string_view kEpsilonMeaning =
+    "added to the variance, or the mean square, so that it is never zero";
+
+struct ChannelNormAttributes {
   double epsilon = 1e-5;
   int channel_axis = 1;
   void fields(AttributeVisitor& v) {
-    v("epsilon", epsilon, 1e-5, "added to the variance, so that it is never zero");
+    v("epsilon", epsilon, 1e-5, kEpsilonMeaning);
     v("channel_axis", channel_axis, 1, "the axis of the channels");
   }
 };
@@ -749,7 +720,7 @@ constexpr Function kBatchNorm = {
      .formula = "y = (x - mean) / sqrt(variance + epsilon) · scale + bias",
      .summary = "batch norm as at inference: each channel by a mean and a variance that are given"},
     [](const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& scale, const Tensor& bias,
-       const BatchNormAttributes& a) {
+       const ChannelNormAttributes& a) {
       constexpr std::string_view kName = "batch_norm";
       const auto given = [](const Tensor& v) { return v.defined() ? &v.type() : nullptr; };
       check_inputs(kernels::kernel(kName), kName,
@@ -767,6 +738,102 @@ constexpr Function kBatchNorm = {
       return cast(y, x.dtype());
     }};
 
+struct GroupNormAttributes {
+  std::int64_t groups = 0;
+  double epsilon = 1e-5;
+  int channel_axis = 1;
+  void fields(AttributeVisitor& v) {
+    v("groups", groups, "how many groups the channels are divided into");
+    v("epsilon", epsilon, 1e-5, kEpsilonMeaning);
+    v("channel_axis", channel_axis, 1, "the axis of the channels");
+  }
+};
+constexpr FunctionOperand kChannelScale = {.name = "scale", .arity = Arity::optional, .shape = kChannels},
+                          kChannelBias = {.name = "bias", .arity = Arity::optional, .shape = kChannels};
+constexpr Function kGroupNorm = {
+    {.name = "group_norm",
+     .operands = {{"x"}, kChannelScale, kChannelBias},
+     .results = {{"y", "x's shape", "x's type"}},
+     .formula = "y = (x - mean) / sqrt(variance + epsilon) · scale + bias",
+     .summary = "group norm: each group of channels of each sample by its own mean and variance"},
+    [](const Tensor& x, const Tensor& scale, const Tensor& bias, const GroupNormAttributes& a) {
+      if (a.groups < 1) throw InvalidArgument("group_norm: {} groups, expected 1 or more", a.groups);
+      return grouped("group_norm", x, scale, bias, a.channel_axis, a.groups, a.epsilon);
+    }};
+constexpr Function kInstanceNorm = {
+    {.name = "instance_norm",
+     .operands = {{"x"}, kChannelScale, kChannelBias},
+     .results = {{"y", "x's shape", "x's type"}},
+     .formula = "y = (x - mean) / sqrt(variance + epsilon) · scale + bias",
+     .summary = "instance norm: each channel of each sample by its own mean and variance"},
+    [](const Tensor& x, const Tensor& scale, const Tensor& bias, const ChannelNormAttributes& a) {
+      return grouped("instance_norm", x, scale, bias, a.channel_axis, 0, a.epsilon);
+    }};
+
+struct RowNormAttributes {
+  std::optional<int> first_axis = {};
+  double epsilon = 1e-5;
+  std::optional<DType> type = {};
+  void fields(AttributeVisitor& v) {
+    v("first_axis", first_axis, {},
+      "the first of the axes that are normalised together; the rest follow it; without it those of scale or bias, and "
+      "without these the last");
+    v("epsilon", epsilon, 1e-5, kEpsilonMeaning);
+    v("type", type, {}, kResultTypeMeaning);
+  }
+};
+constexpr FunctionOperand kRowScale = {.name = "scale", .arity = Arity::optional, .shape = "that of the axes"},
+                          kRowBias = {.name = "bias", .arity = Arity::optional, .shape = "that of the axes"};
+
+// Where the axes begin that are normalised together.
+int first_axis_of(std::string_view name, const Tensor& x, const Tensor& scale, const Tensor& bias,
+                  std::optional<int> given) {
+  const Tensor& weight = scale.defined() ? scale : bias;
+  const int rank = weight.defined() ? weight.rank() : 1, axis = given.value_or(-rank);
+  if (!given && rank > x.rank() && x.rank() > 0) {
+    throw ShapeError("{}: {} of rank {} is longer than x {}", name, scale.defined() ? "scale" : "bias", rank,
+                     to_string(x.shape()));
+  }
+  if (axis < -x.rank() || axis >= x.rank()) {
+    throw ShapeError("{}: x {} has no axes to norm over from axis {} on", name, to_string(x.shape()), axis);
+  }
+  return axis < 0 ? axis + x.rank() : axis;
+}
+
+Tensor row_norm(Kind kind, std::string_view name, const Tensor& x, const Tensor& scale, const Tensor& bias,
+                const RowNormAttributes& a) {
+  std::vector<Tensor> operands{x};
+  if (scale.defined()) operands.push_back(scale);
+  if (bias.defined()) operands.push_back(bias);
+  NormAttributes attributes{.kind = kind,
+                            .axis = first_axis_of(name, x, scale, bias, a.first_axis),
+                            .epsilon = a.epsilon,
+                            .has_scale = scale.defined(),
+                            .has_bias = bias.defined(),
+                            .type = a.type};
+  return apply(kind == Kind::rms ? make_op<RmsNormOp>(attributes) : make_op<LayerNormOp>(attributes),
+               std::move(operands));
+}
+
+constexpr Function kLayerNorm = {
+    {.name = "layer_norm",
+     .operands = {{"x"}, kRowScale, kRowBias},
+     .results = {{"y", "x's shape", "x's type"}},
+     .formula = "y = (x - mean) / sqrt(variance + epsilon) · scale + bias",
+     .summary = "layer norm: each row, over the axes from first_axis on, by its own mean and variance"},
+    [](const Tensor& x, const Tensor& scale, const Tensor& bias, const RowNormAttributes& a) {
+      return row_norm(Kind::layer, "layer_norm", x, scale, bias, a);
+    }};
+constexpr Function kRmsNorm = {
+    {.name = "rms_norm",
+     .operands = {{"x"}, kRowScale},
+     .results = {{"y", "x's shape", "x's type"}},
+     .formula = "y = x / sqrt(mean(x²) + epsilon) · scale",
+     .summary = "root mean square norm: each row, over the axes from first_axis on, by its own mean square"},
+    [](const Tensor& x, const Tensor& scale, const RowNormAttributes& a) {
+      return row_norm(Kind::rms, "rms_norm", x, scale, {}, a);
+    }};
+
 }  // namespace
 
 Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& variance, const Operand& scale,
@@ -774,24 +841,25 @@ Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& variance
   return kBatchNorm(x, mean, variance, scale, bias, {epsilon, channel_axis});
 }
 
-void add_norm_functions(FunctionRows& rows) { rows.add(kBatchNorm); }
-
 Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon) {
-  const int rank = scale.defined() ? scale.rank() : bias.defined() ? bias.rank() : 1;
-  return layer_norm(x, scale, bias, epsilon, x.defined() ? x.rank() - rank : 0);
+  return kLayerNorm(x, scale, bias, {.epsilon = epsilon});
+}
+Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon, int first_axis) {
+  return kLayerNorm(x, scale, bias, {first_axis, epsilon, {}});
+}
+Tensor rms_norm(const Operand& x, const Operand& scale, double epsilon) {
+  return kRmsNorm(x, scale, {.epsilon = epsilon});
+}
+Tensor group_norm(const Operand& x, const Operand& scale, const Operand& bias, std::int64_t groups, double epsilon,
+                  int channel_axis) {
+  return kGroupNorm(x, scale, bias, {groups, epsilon, channel_axis});
+}
+Tensor instance_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon, int channel_axis) {
+  return kInstanceNorm(x, scale, bias, {epsilon, channel_axis});
 }
 
-Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon, int first_axis) {
-  if (!x.defined()) throw InvalidArgument("layer_norm: x is an undefined Tensor");
-  if (x.rank() == 0 || first_axis < 0 || first_axis >= x.rank()) {
-    throw ShapeError("layer_norm: x {} has no axes to norm over from axis {} on", to_string(x.shape()), first_axis);
-  }
-  std::vector<Tensor> operands{x};
-  if (scale.defined()) operands.push_back(scale);
-  if (bias.defined()) operands.push_back(bias);
-  return apply(make_op<LayerNormOp>(NormAttributes{
-                   .axis = first_axis, .epsilon = epsilon, .has_scale = scale.defined(), .has_bias = bias.defined()}),
-               std::move(operands));
+void add_norm_functions(FunctionRows& rows) {
+  rows.add(kBatchNorm, kLayerNorm, kRmsNorm, kGroupNorm, kInstanceNorm);
 }
 
 void add_norm_ops(OpRows& rows) {

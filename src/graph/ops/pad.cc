@@ -315,12 +315,31 @@ Tensor pad(const Operand& x, std::span<const std::int64_t> before, std::span<con
 
 Tensor tile(const Operand& x, std::span<const std::int64_t> counts) { return multiplied(x, counts, true); }
 
-Tensor repeat(const Operand& x, std::int64_t count, int axis) {
-  if (!x.defined()) throw InvalidArgument("repeat: the operand is an undefined Tensor");
-  Dims counts = Dims::filled(x.rank(), 1);
-  counts[normalize_axis(axis, x.rank(), "repeat")] = count;
-  return multiplied(x, {counts.begin(), counts.end()}, false);
-}
+namespace {
+
+struct RepeatAttributes {
+  std::int64_t count = 1;
+  int axis = -1;
+  void fields(AttributeVisitor& v) {
+    v("count", count, "how many times each element stands");
+    v("axis", axis, "the axis along which elements are repeated");
+  }
+};
+constexpr Function kRepeat = {
+    {.name = "repeat",
+     .operands = {{"x"}},
+     .results = {{"y", "x's shape, with count times as many along axis", "x's type"}},
+     .formula = "y[…, i, …] = x[…, ⌊i / count⌋, …]",
+     .summary = "each element several times in a row along an axis"},
+    [](const Tensor& x, const RepeatAttributes& a) {
+      Dims counts = Dims::filled(x.rank(), 1);
+      counts[normalize_axis(a.axis, x.rank(), "repeat")] = a.count;
+      return multiplied(x, {counts.begin(), counts.end()}, false);
+    }};
+
+}  // namespace
+
+Tensor repeat(const Operand& x, std::int64_t count, int axis) { return kRepeat(x, {count, axis}); }
 
 Tensor roll(const Operand& x, std::span<const std::int64_t> shifts) {
   Dims s = per_axis("roll", x, shifts);
@@ -485,7 +504,7 @@ Tensor triangle(std::int64_t rows, std::int64_t columns, DType dtype, kernels::T
   return kTriangleMatrix({rows, columns, dtype, {part, diagonal}});
 }
 
-void add_pad_functions(FunctionRows& rows) { rows.add(kOneHot, kArange, kLinspace, kEye, kTriangleMatrix); }
+void add_pad_functions(FunctionRows& rows) { rows.add(kRepeat, kOneHot, kArange, kLinspace, kEye, kTriangleMatrix); }
 
 void add_pad_ops(OpRows& rows) {
   rows.push_back(op_row<PadOp>(schema_of_kernel("pad")));

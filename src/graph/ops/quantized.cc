@@ -181,6 +181,7 @@ FusionSpec QuantizedMatmulOp::fusion_spec(const gpu::Capabilities*, std::span<co
                                           std::span<const TensorType> out) const {
   return {.epilogue_outputs = 1,
           .epilogue_input = in[0].dtype == DType::f64 ? DType::f64 : DType::f32,
+          .bindings = kernels::has_grid(a.weights.format.scheme) ? 1 : 0,
           .work = static_cast<double>(element_count(out[0].shape)) * static_cast<double>(in[0].shape[-1])};
 }
 
@@ -197,7 +198,7 @@ OpPtr QuantizedMatmulOp::with_types(std::span<const TensorType> from, std::span<
 // Rows of weights that are stored by rows, each with scales of its own.
 std::vector<int> QuantizedMatmulOp::joined_axes(std::span<const TensorType> in) const {
   const kernels::QuantizedFormat& f = a.weights.format;
-  const bool by_rows = f.scheme != QuantizedScheme::gptq && f.scheme != QuantizedScheme::awq && f.group_rows == 1;
+  const bool by_rows = !kernels::groups_rows(f.scheme) && f.group_rows == 1;
   if (!a.transposed || a.chosen || !by_rows || in[1].shape.rank() != matrix_rank(f)) return {};
   return std::vector<int>(a.weights.count(), 0);
 }
@@ -469,25 +470,27 @@ constexpr Function kQuantizedEmbedding = {
       if (shape.rank() != 2) {
         throw ShapeError("{}: the weights are {}, expected [rows, columns]", kName, to_string(shape));
       }
-      if (w.format.scheme == QuantizedScheme::gptq) {
-        throw Unsupported("{}: rows of gptq lie across words; choose rows of dequantize_weights()", kName);
+      const bool awq = w.format.scheme == QuantizedScheme::awq;
+      if (kernels::groups_rows(w.format.scheme) && !awq) {
+        throw Unsupported("{}: rows of {} lie across words; choose rows of dequantize_weights()", kName,
+                          kernels::kQuantizedSchemes[static_cast<std::size_t>(w.format.scheme)]);
       }
       // Rows of what is stored, and their scales, as a matrix of their own.
       const Tensor ids = reshape(indices, {-1});
       QuantizedWeights rows = w;
       rows.values = gather(w.values, ids, 0);
-      if (w.format.scheme != QuantizedScheme::awq && w.format.group_rows == 1) {
+      if (!awq && w.format.group_rows == 1) {
         if (w.scales.defined()) rows.scales = gather(w.scales, ids, 0);
         if (w.zeros.defined()) rows.zeros = gather(w.zeros, ids, 0);
       } else {
         // Several rows share a scale, which each row then has for itself.
-        const std::int64_t group = w.format.scheme == QuantizedScheme::awq ? kernels::complete(w.format).group
-                                   : w.format.group_rows == 0              ? shape[0]
-                                                                           : w.format.group_rows;
+        const std::int64_t group = awq                        ? kernels::complete(w.format).group
+                                   : w.format.group_rows == 0 ? shape[0]
+                                                              : w.format.group_rows;
         const Tensor group_of = gather(floor_divide(arange(shape[0]), group), ids, 0);
         rows.scales = gather(w.scales, group_of, 0);
         if (w.zeros.defined()) rows.zeros = gather(w.zeros, group_of, 0);
-        if (w.format.scheme == QuantizedScheme::awq)
+        if (awq)
           rows.format.group = 1;
         else
           rows.format.group_rows = 1;

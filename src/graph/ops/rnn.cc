@@ -51,8 +51,6 @@ void check_own_operands(std::string_view op, const RecurrentOperands& o) {
 Tensor recurrent(RnnAttributes attributes, std::string_view op, const Operand& x, const Operand& w, const Operand& r,
                  const RecurrentOperands& o, bool y) {
   const Recurrence recurrence = attributes.recurrence();
-  if (!x.defined() || !w.defined() || !r.defined()) throw InvalidArgument("{}: x, w or r is an undefined Tensor", op);
-  if (recurrence.kind != RnnKind::lstm) check_own_operands(op, o);
   std::vector<Tensor> operands{x, with_directions(op, "w", w, 3, recurrence),
                                with_directions(op, "r", r, 3, recurrence)};
   GivenOperands& given = attributes.operands;
@@ -260,22 +258,6 @@ std::string RnnOp::label(std::span<const TensorType>) const {
   return std::format("{}_{}", name(), kernels::kRnnDirections[static_cast<int>(recurrence_.direction)]);
 }
 
-LstmResult lstm(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
-                const LstmOptions& options) {
-  const Tensor h = recurrent(attributes_of(options), "lstm", x, w, r, operands, true);
-  return {result(h, 2), h, result(h, 1)};
-}
-
-RecurrentResult gru(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
-                    const GruOptions& options) {
-  return sequence(attributes_of(options), x, w, r, operands);
-}
-
-RecurrentResult rnn(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
-                    const RnnOptions& options) {
-  return sequence(attributes_of(options), x, w, r, operands);
-}
-
 namespace {
 
 // ---- Rows of one step, whose direction is forward
@@ -360,7 +342,87 @@ constexpr Function kRnnCell = {
       return squeeze(cell(attributes_of(a.options), "rnn_cell", x, w, r, {bias, recurrent_bias, initial_h}), 0);
     }};
 
+// ---- Rows of sequences
+
+constexpr std::string_view kStates = "[directions, batch, hidden]", kWeightsOfGates = "[directions, gates · hidden]";
+constexpr FunctionOperand kSteps = {.name = "x", .shape = "[steps, batch, inputs]"};
+constexpr FunctionOperand kW3 = {.name = "w", .shape = "[directions, gates · hidden, inputs]"};
+constexpr FunctionOperand kR3 = {.name = "r", .shape = "[directions, gates · hidden, hidden]"};
+constexpr FunctionOperand kBiases = {.name = "bias", .arity = Arity::optional, .shape = kWeightsOfGates};
+constexpr FunctionOperand kRecurrentBiases = {.name = "recurrent_bias",
+                                              .arity = Arity::optional,
+                                              .shape = kWeightsOfGates};
+constexpr FunctionOperand kInitialHs = {.name = "initial_h", .arity = Arity::optional, .shape = kStates};
+constexpr FunctionOperand kLengths = {.name = "lengths", .arity = Arity::optional, .shape = "[batch]"};
+constexpr FunctionResult kY = {"y", "[steps, batch, directions · hidden]", kSame}, kH = {"h", kStates, kSame};
+
+template <class Options>
+struct SequenceAttributes {
+  Options options = {};
+  bool batch_first = false;
+  void fields(AttributeVisitor& v) {
+    options.fields(v);
+    v("batch_first", batch_first, false, "x and y are [batch, steps, …]");
+  }
+};
+
+constexpr Function kLstm = {
+    {.name = "lstm",
+     .operands = {kSteps, kW3, kR3, kBiases, kRecurrentBiases, kInitialHs,
+                  {.name = "initial_c", .arity = Arity::optional, .shape = kStates},
+                  {.name = "peephole", .arity = Arity::optional, .shape = "[directions, 3 · hidden]"}, kLengths},
+     .results = {kY, kH, {"c", kStates, kSame}},
+     .formula = "c' = f · c + i · g, h' = o · output(c'), y = h after each step",
+     .summary = "the long short-term memory of a sequence: h after each step, and h and c after the last one"},
+    [](const Tensor& x, const Tensor& w, const Tensor& r, const Tensor& bias, const Tensor& recurrent_bias,
+       const Tensor& initial_h, const Tensor& initial_c, const Tensor& peephole, const Tensor& lengths,
+       const SequenceAttributes<LstmOptions>& a) -> LstmResult {
+      const Tensor h = recurrent(attributes_of(a.options), "lstm", x, w, r,
+                                 {bias, recurrent_bias, initial_h, initial_c, peephole, lengths, a.batch_first}, true);
+      return {result(h, 2), h, result(h, 1)};
+    }};
+constexpr Function kGru = {
+    {.name = "gru",
+     .operands = {kSteps, kW3, kR3, kBiases, kRecurrentBiases, kInitialHs, kLengths},
+     .results = {kY, kH},
+     .formula = "h' = (1 - z) · n + z · h, y = h after each step",
+     .summary = "the gated recurrent unit over a sequence: h after each step, and after the last one"},
+    [](const Tensor& x, const Tensor& w, const Tensor& r, const Tensor& bias, const Tensor& recurrent_bias,
+       const Tensor& initial_h, const Tensor& lengths, const SequenceAttributes<GruOptions>& a) {
+      return sequence(attributes_of(a.options), x, w, r,
+                      {bias, recurrent_bias, initial_h, {}, {}, lengths, a.batch_first});
+    }};
+constexpr Function kRnn = {
+    {.name = "rnn",
+     .operands = {kSteps, kW3, kR3, kBiases, kRecurrentBiases, kInitialHs, kLengths},
+     .results = {kY, kH},
+     .formula = "h' = activation(x wᵀ + h rᵀ + bias + recurrent_bias), y = h after each step",
+     .summary = "the recurrent network of one gate over a sequence: h after each step, and after the last one"},
+    [](const Tensor& x, const Tensor& w, const Tensor& r, const Tensor& bias, const Tensor& recurrent_bias,
+       const Tensor& initial_h, const Tensor& lengths, const SequenceAttributes<RnnOptions>& a) {
+      return sequence(attributes_of(a.options), x, w, r,
+                      {bias, recurrent_bias, initial_h, {}, {}, lengths, a.batch_first});
+    }};
+
 }  // namespace
+
+LstmResult lstm(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& o,
+                const LstmOptions& options) {
+  return kLstm(x, w, r, o.bias, o.recurrent_bias, o.initial_h, o.initial_c, o.peephole, o.lengths,
+               {options, o.batch_first});
+}
+
+RecurrentResult gru(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& o,
+                    const GruOptions& options) {
+  check_own_operands("gru", o);
+  return kGru(x, w, r, o.bias, o.recurrent_bias, o.initial_h, o.lengths, {options, o.batch_first});
+}
+
+RecurrentResult rnn(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& o,
+                    const RnnOptions& options) {
+  check_own_operands("rnn", o);
+  return kRnn(x, w, r, o.bias, o.recurrent_bias, o.initial_h, o.lengths, {options, o.batch_first});
+}
 
 LstmState lstm_cell(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
                     const LstmOptions& options) {
@@ -381,7 +443,7 @@ Tensor rnn_cell(const Operand& x, const Operand& w, const Operand& r, const Recu
   return kRnnCell(x, w, r, operands.bias, operands.recurrent_bias, operands.initial_h, {options});
 }
 
-void add_rnn_functions(FunctionRows& rows) { rows.add(kLstmCell, kGruCell, kRnnCell); }
+void add_rnn_functions(FunctionRows& rows) { rows.add(kLstm, kGru, kRnn, kLstmCell, kGruCell, kRnnCell); }
 
 void add_rnn_ops(OpRows& rows) {
   for (const RnnKind kind : {RnnKind::lstm, RnnKind::gru, RnnKind::rnn}) {

@@ -80,7 +80,7 @@ struct AttentionVariant {
   int threads = 128;        // a workgroup
   int rows = 1;             // of a thread; decode: of a workgroup; subgroup_matrix: of a subgroup
   int splits = 1;           // thread_per_query: groups of threads among which the keys are split; a power of two
-  int threads_per_row = 1;  // thread_per_query: adjacent threads that share a row's columns; a power of two up to 8
+  int threads_per_row = 1;  // thread_per_query: adjacent threads that share a row's columns; 1, 2 or 4
   int chunk = 4;            // thread_per_query, decode: keys between two updates of the running maximum
   // thread_per_query: keys in workgroup memory, a multiple of splits · chunk; subgroup_matrix: keys of a step.
   int tile = 32;

@@ -6,7 +6,7 @@
     vec_dv: flag
     rows: 1, 2, number
     columns: number
-    q_slices: 0…8
+    q_slices: 1…8
     v_slices: 0…8
     pass: queries, keys
     bounded: flag

@@ -287,7 +287,11 @@ fn beta_tails_f32(a: f32, b: f32, x: f32) -> vec2<f32> {
   return vec2<f32>(lower, 1.0 - lower);
 }
 
-fn beta_tails_inside_f32(a: f32, b: f32, x: f32) -> vec2<f32> {
+// The beta distribution about x = 1 - y: n = a + b, n x and n y, d = n x - a, and the density in log(x / y), which is
+// x^a y^b / B(a, b); `beyond`: it is 0, and one of the tails, too.
+struct BetaPointF32 { y: f32, n: f32, nx: f32, ny: f32, d: f32, density: f32, beyond: bool }
+
+fn beta_point_f32(a: f32, b: f32, x: f32) -> BetaPointF32 {
   let y = sum_pair_f32(1.0, -x);
   let n = sum_pair_f32(a, b);
   // A tiny x is scaled up: its low bits, and n x, may be denormal.
@@ -300,25 +304,37 @@ fn beta_tails_inside_f32(a: f32, b: f32, x: f32) -> vec2<f32> {
   let d = sum_pair_f32(whole.x, whole.y + nx.y);
   let ea = excess_f32(a, scaled, unit, d);
   let eb = excess_f32(b, ny, 1.0, -d);
-  let low = d.x < 0.0;
-  if (ea.x + eb.x > 105.0) { return select(vec2<f32>(1.0, 0.0), vec2<f32>(0.0, 1.0), low); }
+  if (ea.x + eb.x > 105.0) { return BetaPointF32(y.x, n.x, nx.x, ny.x, d.x, 0.0, true); }
   let e = sum_pair_f32(ea.x, eb.x);
   let scale = scaled_rgamma_f32(a) / scaled_rgamma_f32(n.x) * scaled_rgamma_f32(b);
   let density = times_exp_f32(scale, -e.x, -(e.y + (ea.y + eb.y)));
+  return BetaPointF32(y.x, n.x, nx.x, ny.x, d.x, density, false);
+}
+
+fn beta_tails_inside_f32(a: f32, b: f32, x: f32) -> vec2<f32> {
+  return beta_tails_at_f32(a, b, x, beta_point_f32(a, b, x));
+}
+
+fn beta_tails_at_f32(a: f32, b: f32, x: f32, point: BetaPointF32) -> vec2<f32> {
+  let y = point.y;
+  let d = point.d;
+  let density = point.density;
+  let low = d < 0.0;
+  if (point.beyond) { return select(vec2<f32>(1.0, 0.0), vec2<f32>(0.0, 1.0), low); }
   if (min(a, b) > 20.0) {
     let side = select(-1.0, 1.0, low);
-    let slope = side * ((x - y.x) - d.x);
-    let v = density * tail_integral_f32(slope, a - 1.0, -side * y.x, b - 1.0, side * x);
+    let slope = side * ((x - y) - d);
+    let v = density * tail_integral_f32(slope, a - 1.0, -side * y, b - 1.0, side * x);
     return select(vec2<f32>(1.0 - v, v), vec2<f32>(v, 1.0 - v), low);
   }
-  if (x <= 0.7 && b * x <= 0.7) { return beta_tails_near_f32(a, b, n.x, x, density); }
-  if (y.x <= 0.7 && a * y.x <= 0.7) { return beta_tails_near_f32(b, a, n.x, y.x, density).yx; }
-  let steps = fraction_steps_f32(min(nx.x, ny.x));
+  if (x <= 0.7 && b * x <= 0.7) { return beta_tails_near_f32(a, b, point.n, x, density); }
+  if (y <= 0.7 && a * y <= 0.7) { return beta_tails_near_f32(b, a, point.n, y, density).yx; }
+  let steps = fraction_steps_f32(min(point.nx, point.ny));
   if (low) {
-    let v = density * beta_fraction_f32(a, b, x, y.x, -d.x, steps);
+    let v = density * beta_fraction_f32(a, b, x, y, -d, steps);
     return vec2<f32>(v, 1.0 - v);
   }
-  let v = density * beta_fraction_f32(b, a, y.x, x, d.x, steps);
+  let v = density * beta_fraction_f32(b, a, y, x, d, steps);
   return vec2<f32>(1.0 - v, v);
 }
 
@@ -327,3 +343,205 @@ fn gammainc_f32(a: f32, x: f32) -> f32 { return gamma_tails_f32(a, x).x; }
 fn gammaincc_f32(a: f32, x: f32) -> f32 { return gamma_tails_f32(a, x).y; }
 
 fn betainc_f32(a: f32, b: f32, x: f32) -> f32 { return beta_tails_f32(a, b, x).x; }
+
+// ---- Inverses in x. A tail's logarithm is concave in log x, of the beta distribution in log(x / y): the densities in
+// these are log-concave. So Newton's method converges from one side; Halley's steps, by the density and its derivative,
+// are cubic, and an interval of the solution bounds them.
+
+// A number of which the standard normal distribution has about that upper tail (Hastings, "Approximations for digital
+// computers", 1955).
+fn normal_quantile_f32(tail: f32) -> f32 {
+  let t = sqrt(-2.0 * log_f32(tail));
+  return t - (2.30753 + 0.27061 * t) / (1.0 + t * (0.99229 + 0.04481 * t));
+}
+
+// A step of Halley's method for log(tail / wanted) = g, whose derivative is `slope`; `curvature`: the second derivative
+// divided by the first one. `last`: what is left is below the tails' own errors.
+struct HalleyStepF32 { by: f32, last: bool }
+
+fn halley_step_f32(g: f32, slope: f32, curvature: f32) -> HalleyStepF32 {
+  let newton = clamp(-g / slope, -1e18, 1e18);
+  let bend = newton * curvature;
+  return HalleyStepF32(newton / clamp(1.0 + 0.5 * bend, 0.5, 2.0), abs(g) < 3e-3 && abs(bend) < 1e-2);
+}
+
+const kLeastF32 = 1.17549435e-38;
+const kMostF32 = 3.0e38;
+
+// log Γ(1 + a), to the digits of a.
+fn lgamma1p_f32(a: f32) -> f32 {
+  if (a <= 1.0) { return lgamma_near_two_f32(a - 1.0, a); }
+  return lgamma_positive_f32(1.0 + a);
+}
+
+// The x > 0 at which the gamma distribution of shape a has that lower, or upper, tail of (0, ½].
+fn gamma_quantile_f32(a: f32, tail: f32, lower: bool) -> f32 {
+  if (a > 1e18) { return a; }
+  let wanted = log_f32(tail);
+  let gamma = lgamma1p_f32(a);
+  // x^a / Γ(a + 1) is above the lower tail.
+  var x = exp_f32((select(log1p_f32(-tail), wanted, lower) + gamma) / max(a, 1e-36));
+  if (a >= 1.0) {                          // Wilson and Hilferty, "The distribution of chi-square", 1931
+    let h = 1.0 / (9.0 * a);
+    let c = (1.0 - h) + select(1.0, -1.0, lower) * normal_quantile_f32(tail) * sqrt(h);
+    x = max(x, select(0.0, a * c * c * c, c > 0.0));
+  } else if (!lower) {                     // exp(-x) / Γ(a) is above the upper tail from 1 on
+    x = max(x, log_f32(a) - gamma - wanted);
+  }
+  var low = 0.0;
+  var high = kMostF32;
+  for (var k = 0; k < 64; k++) {
+    x = clamp(x, kLeastF32, kMostF32);
+    let both = gamma_tails_f32(a, x);
+    let at = select(both.y, both.x, lower);
+    let below = (at < tail) == lower;
+    if (x == kLeastF32 && !below) { return 0.0; }
+    if (below) { low = x; } else { high = x; }
+    var next = -1.0;
+    let d = sum_pair_f32(x, -a);
+    let e = excess_f32(a, vec2<f32>(x, 0.0), 1.0, d);
+    if (at > 0.0 && e.x < 105.0) {
+      let density = times_exp_f32(scaled_rgamma_f32(a), -e.x, -e.y);
+      if (density > 0.0) {
+        let g = log_f32(at / tail);
+        let slope = select(-density, density, lower) / at;
+        if (!lower && x > 1.0) {           // the upper tail is nearly exponential
+          let step = halley_step_f32(g, slope / x, (a - 1.0 - slope) / x - 1.0);
+          next = x + step.by;
+          if (step.last || next == x) { return next; }
+        } else {
+          let step = halley_step_f32(g, slope, -d.x - slope);
+          next = x * exp_f32(step.by);
+          if (step.last || next == x) { return next; }
+        }
+      }
+    }
+    if (!(next < high && next > low)) {
+      next = sqrt(low) * sqrt(high);
+      if (low == 0.0) { next = 0.25 * x; }
+      if (high == kMostF32) { next = 4.0 * x; }
+      if (!(next < high && next > low)) { return x; }
+    }
+    x = next;
+  }
+  return x;
+}
+
+// log(a / (a + b))
+fn log_share_f32(a: f32, b: f32) -> f32 {
+  if (b > a) { return log_f32(a) - log_f32(a + b); }
+  return -log1p_f32(b / a);
+}
+
+// Of the beta distribution of a and b, as a number and its difference from 1.
+fn beta_quantile_f32(a: f32, b: f32, tail: f32, lower: bool) -> vec2<f32> {
+  if (max(a, b) > 1e30) {
+    if (min(a, b) > 1e20) { return vec2<f32>(1.0 / (1.0 + b / a), 1.0 / (1.0 + a / b)); }
+    let v = gamma_quantile_f32(min(a, b), tail, lower == (b > a)) / max(a, b);
+    return select(vec2<f32>(1.0 - v, v), vec2<f32>(v, 1.0 - v), b > a);
+  }
+  var x = 0.0;
+  var y = 0.0;
+  if (min(a, b) >= 1.0) {                  // Abramowitz and Stegun 26.5.22
+    let z = select(-1.0, 1.0, lower) * normal_quantile_f32(tail);
+    let r = 1.0 / (2.0 * a - 1.0);
+    let s = 1.0 / (2.0 * b - 1.0);
+    let h = 2.0 / (r + s);
+    let l = (z * z - 3.0) / 6.0;
+    let w = z * sqrt(l + h) / h - (s - r) * (l + 0.833333333 - 2.0 / (3.0 * h));
+    let e = exp_f32(clamp(2.0 * w, -80.0, 80.0));
+    x = 1.0 / (1.0 + b / a * e);
+    y = 1.0 / (1.0 + a / b / e);
+  } else {
+    // The density is about that of x^a / a below the mean, and that of y^b / b above it.
+    let log_a = a * log_share_f32(a, b);
+    let log_b = b * log_share_f32(b, a);
+    let ratio = clamp((log_b - log_a) + (log_f32(a) - log_f32(b)), -80.0, 80.0);
+    let below = select(log1p_f32(-tail), log_f32(tail), lower);
+    let above = select(log_f32(tail), log1p_f32(-tail), lower);
+    let part = softplus_f32(ratio);
+    let in_lower = below < -part;
+    let v = select((log_b + (part - ratio) + above) / max(b, 1e-36), (log_a + part + below) / max(a, 1e-36), in_lower);
+    let e = exp_f32(min(v, -1e-3));
+    x = select(1.0 - e, e, in_lower);
+    y = select(e, 1.0 - e, in_lower);
+  }
+  var low = vec2<f32>(0.0, 1.0);
+  var high = vec2<f32>(1.0, 0.0);
+  for (var k = 0; k < 64; k++) {
+    if (x < kLeastF32) {
+      x = kLeastF32;
+      y = 1.0;
+    }
+    if (y < 0x1p-30) {
+      x = 1.0;
+      y = 0x1p-30;
+    }
+    let turned = x > 0.5;
+    let pa = select(a, b, turned);
+    let pb = select(b, a, turned);
+    let px = select(x, y, turned);
+    let point = beta_point_f32(pa, pb, px);
+    let both = beta_tails_at_f32(pa, pb, px, point);
+    let at = select(both.y, both.x, lower != turned);
+    let below = (at < tail) == lower;
+    if (x == kLeastF32 && !below) { return vec2<f32>(0.0, 1.0); }
+    if (y == 0x1p-30 && below) { return vec2<f32>(1.0, 0.0); }
+    if (below) { low = vec2<f32>(x, y); } else { high = vec2<f32>(x, y); }
+    var up = -1.0;                         // x / y relative to what it is
+    if (at > 0.0 && point.density > 0.0) {
+      let slope = select(-point.density, point.density, lower) / at;
+      let step = halley_step_f32(log_f32(at / tail), slope, select(-point.d, point.d, turned) - slope);
+      up = exp_f32(clamp(step.by, -80.0, 80.0));
+      if (step.last || abs(step.by) < 6e-8) {
+        let sum = y + x * up;
+        return vec2<f32>(x * up / sum, y / sum);
+      }
+    }
+    if (x * up * high.y < y * high.x && x * up * low.y > y * low.x) {
+      let sum = y + x * up;
+      x = x * up / sum;
+      y = y / sum;
+    } else {
+      var odds = sqrt(low.x / low.y) * sqrt(high.x / max(high.y, 1e-30));
+      if (low.x == 0.0) { odds = 0.0625 * (x / y); }
+      if (high.y == 0.0) { odds = 16.0 * (x / y); }
+      if (abs(odds * y - x) < 6e-8 * x) { break; }
+      x = odds / (1.0 + odds);
+      y = 1.0 / (1.0 + odds);
+    }
+  }
+  return vec2<f32>(x, y);
+}
+
+// NaN unless a >= 0 and p in [0, 1]; at 0 and 1 the ends of the distribution.
+fn gammaincinv_f32(a: f32, p: f32) -> f32 { return gamma_quantile_of_f32(a, p, true); }
+
+fn gammainccinv_f32(a: f32, q: f32) -> f32 { return gamma_quantile_of_f32(a, q, false); }
+
+fn gamma_quantile_of_f32(a: f32, p: f32, lower: bool) -> f32 {
+  let ba = bitcast<u32>(a);
+  let bp = bitcast<u32>(p);
+  let infinite = 0x7f800000u;
+  let a_zero = (ba & 0x7fffffffu) == 0u;
+  let p_zero = (bp & 0x7fffffffu) < 0x800000u;  // or denormal
+  if ((ba > infinite && !a_zero) || (bp > 0x3f800000u && !p_zero)) { return nan_f32(); }
+  if (p_zero || bp == 0x3f800000u) { return select(infinity_f32(), 0.0, p_zero == lower); }
+  if (a_zero || ba == infinite) { return nan_f32(); }
+  let far = p > 0.5;
+  return gamma_quantile_f32(a, select(p, 1.0 - p, far), lower != far);
+}
+
+// NaN unless a > 0, b > 0 and p in [0, 1].
+fn betaincinv_f32(a: f32, b: f32, p: f32) -> f32 {
+  let ba = bitcast<u32>(a);
+  let bb = bitcast<u32>(b);
+  let bp = bitcast<u32>(p);
+  let infinite = 0x7f800000u;
+  let p_zero = (bp & 0x7fffffffu) < 0x800000u;  // or denormal
+  if (ba - 1u >= infinite || bb - 1u >= infinite || (bp > 0x3f800000u && !p_zero)) { return nan_f32(); }
+  if (p_zero || bp == 0x3f800000u) { return select(1.0, 0.0, p_zero); }
+  if (ba == infinite || bb == infinite) { return select(select(0.0, 1.0, ba > bb), nan_f32(), ba == bb); }
+  let far = p > 0.5;
+  return beta_quantile_f32(a, b, select(p, 1.0 - p, far), !far).x;
+}

@@ -524,3 +524,217 @@ fn mish_whole_f32(x: f32) -> f32 {
   let w = quotient_f32(x * (2.0 + e), e * (2.0 + e) + 2.0);
   return select(w * e, (w + w * p) * scale, x < 0.0);
 }
+
+// ---- Bessel functions. J and Y of less than 2.5 by polynomials, those of Y beside 2/π log(x) J. From there on they are
+// √(2/(πx)) m cos θ and √(2/(πx)) m sin θ with θ = x - (order + ½) π/2 + φ (Abramowitz and Stegun 9.2.17): φ is added to the angle that is left of x without a quarter of its turns, so that the error is a few ULP of the amplitude,
+// also at the zeros. K up to 1 by polynomials, those beside log(x) I, and from there on √x exp(x) K by one of 1 / x.
+
+struct BesselWaveF32 { amplitude: f32, rest: f32, quadrant: u32 }
+
+// θ + order · π/2 = quadrant · π/2 + rest, |rest| up to a little more than π/4; x is finite.
+fn bessel_wave_f32(x: f32, order: i32) -> BesselWaveF32 {
+  let w = 1.0 / min(x, 1e18);
+  let z = w * w;
+  var m = 0.0;
+  var p = 0.0;
+  if (order == 0) {
+    m = 10.626412;
+    m = m * z - 6.9263916;
+    m = m * z + 2.052864;
+    m = m * z - 0.42475912;
+    m = m * z + 0.10132051;
+    m = m * z - 0.06248308;
+    p = 4.397578;
+    p = p * z - 2.7613108;
+    p = p * z + 0.8125514;
+    p = p * z - 0.18592173;
+    p = p * z + 0.0647575;
+    p = p * z - 0.12499844;
+  } else {
+    m = -14.543613;
+    m = m * z + 9.60738;
+    m = m * z - 2.9306295;
+    m = m * z + 0.65289515;
+    m = m * z - 0.19049378;
+    m = m * z + 0.18747774;
+    p = -6.3956537;
+    p = p * z + 4.110859;
+    p = p * z - 1.2779924;
+    p = p * z + 0.33898938;
+    p = p * z - 0.16358866;
+    p = p * z + 0.37499785;
+  }
+  let angle = reduce_angle_f32(x);
+  // π/4 is 0.785398185 - 2.18556941e-8.
+  let negative = angle.rest < 0.0;
+  let near = angle.rest + select(-0.785398185, 0.785398185, negative);
+  let rest = near + (w * p + select(2.18556941e-8, -2.18556941e-8, negative));
+  let amplitude = quotient_f32(0.39894228 + 0.39894228 * (z * m), root_f32(0.25 * x));
+  return BesselWaveF32(amplitude, rest, angle.quadrant - u32(negative));
+}
+
+// J0, and J1 / x, of |x| < 2.5 by z = x².
+fn j0_near_f32(z: f32) -> f32 {
+  var q = 4.1019857e-10;
+  q = q * z - 6.721531e-08;
+  q = q * z + 6.7789083e-06;
+  q = q * z - 0.00043402196;
+  q = q * z + 0.015624995;
+  q = q * z - 0.25;
+  return 1.0 + z * q;
+}
+
+fn j1_ratio_f32(z: f32) -> f32 {
+  var q = 2.9814182e-11;
+  q = q * z - 5.6134284e-09;
+  q = q * z + 6.7799294e-07;
+  q = q * z - 5.4253105e-05;
+  q = q * z + 0.0026041663;
+  q = q * z - 0.0625;
+  return 0.5 + z * q;
+}
+
+fn j0_f32(x: f32) -> f32 {
+  let a = abs_f32(x);
+  if (not_finite_f32(x)) { return select(0.0, x, is_nan_f32(x)); }
+  if (a < 2.5) { return j0_near_f32(a * a); }
+  let wave = bessel_wave_f32(a, 0);
+  return wave.amplitude * sin_quadrant_f32(wave.rest, wave.quadrant + 1u);
+}
+
+fn j1_f32(x: f32) -> f32 {
+  let a = abs_f32(x);
+  if (not_finite_f32(x)) { return select(copysign_f32(0.0, x), x, is_nan_f32(x)); }
+  if (a < 2.5) { return x * j1_ratio_f32(a * a); }
+  let wave = bessel_wave_f32(a, 1);
+  let y = wave.amplitude * sin_quadrant_f32(wave.rest, wave.quadrant);
+  return bitcast<f32>(bitcast<u32>(y) ^ (bitcast<u32>(x) & 0x80000000u));
+}
+
+// What Y and K are of x that is not positive and finite: infinite of 0 and 0 of infinity, and NaN.
+fn bessel_end_f32(x: f32, at_zero: f32) -> f32 {
+  if ((bitcast<u32>(x) & 0x7fffffffu) == 0u) { return at_zero; }
+  return select(nan_f32(), 0.0, bitcast<u32>(x) == 0x7f800000u);
+}
+
+fn is_positive_f32(x: f32) -> bool { return bitcast<u32>(x) - 1u < 0x7f7fffffu; }  // and finite
+
+fn y0_f32(x: f32) -> f32 {
+  if (!is_positive_f32(x)) { return bessel_end_f32(x, f32_from_bits(0xff800000u)); }
+  if (x < 2.5) {
+    let z = x * x;
+    var q = -6.4853684e-10;
+    q = q * z + 1.02129235e-07;
+    q = q * z - 9.486192e-06;
+    q = q * z + 0.0005385751;
+    q = q * z - 0.016073927;
+    q = q * z + 0.17760599;
+    q = q * z - 0.0738043;
+    return 0.63661977 * (log_f32(x) * j0_near_f32(z)) + q;
+  }
+  let wave = bessel_wave_f32(x, 0);
+  return wave.amplitude * sin_quadrant_f32(wave.rest, wave.quadrant);
+}
+
+fn y1_f32(x: f32) -> f32 {
+  if (!is_positive_f32(x)) { return bessel_end_f32(x, f32_from_bits(0xff800000u)); }
+  if (x < 1.17549435e-38) { return f32_from_bits(0xff800000u); }
+  if (x < 2.5) {
+    let z = x * x;
+    var q = -4.8688498e-11;
+    q = q * z + 8.837672e-09;
+    q = q * z - 9.921026e-07;
+    q = q * z + 7.16409e-05;
+    q = q * z - 0.0029553026;
+    q = q * z + 0.054348685;
+    q = q * z - 0.1960571;
+    return x * (0.63661977 * (log_f32(x) * j1_ratio_f32(z)) + q) - quotient_f32(0.63661977, x);
+  }
+  let wave = bessel_wave_f32(x, 1);
+  return wave.amplitude * sin_quadrant_f32(wave.rest, wave.quadrant + 3u);
+}
+
+// K0, and K1, of x up to 1.
+fn k0_near_f32(x: f32) -> f32 {
+  let z = x * x;
+  var i = 6.9189573e-06;
+  i = i * z + 0.00043394152;
+  i = i * z + 0.015625017;
+  i = i * z + 0.25;
+  var q = 1.5327429e-05;
+  q = q * z + 0.0008456717;
+  q = q * z + 0.02524906;
+  q = q * z + 0.27898285;
+  q = q * z + 0.11593152;
+  return q - log_f32(x) * (1.0 + z * i);
+}
+
+fn k1_near_f32(x: f32) -> f32 {
+  if (x < 1.17549435e-38) { return infinity_f32(); }
+  let z = x * x;
+  var i = 6.8959145e-07;
+  i = i * z + 5.4246295e-05;
+  i = i * z + 0.0026041681;
+  i = i * z + 0.0625;
+  var q = -1.5948098e-06;
+  q = q * z - 0.000112504815;
+  q = q * z - 0.004642194;
+  q = q * z - 0.08537072;
+  q = q * z - 0.30796576;
+  return quotient_f32(1.0, x) + x * (log_f32(x) * (0.5 + z * i) + q);
+}
+
+// exp(x) K0(x), and exp(x) K1(x), from 1 on.
+fn k0_far_f32(x: f32) -> f32 {
+  let w = 1.0 / min(x, 1e18);
+  var q = -0.008456164;
+  q = q * w + 0.045374233;
+  q = q * w - 0.10778736;
+  q = q * w + 0.15233415;
+  q = q * w - 0.14868344;
+  q = q * w + 0.116011105;
+  q = q * w - 0.08892546;
+  q = q * w + 0.08794153;
+  q = q * w - 0.15665963;
+  return quotient_f32(0.626657057 + 0.5 * (w * q), root_f32(0.25 * x));
+}
+
+fn k1_far_f32(x: f32) -> f32 {
+  let w = 1.0 / min(x, 1e18);
+  var q = 0.010869261;
+  q = q * w - 0.058002826;
+  q = q * w + 0.13719195;
+  q = q * w - 0.19367568;
+  q = q * w + 0.1903525;
+  q = q * w - 0.15246922;
+  q = q * w + 0.12525567;
+  q = q * w - 0.14667009;
+  q = q * w + 0.46998778;
+  return quotient_f32(0.626657057 + 0.5 * (w * q), root_f32(0.25 * x));
+}
+
+fn k0_f32(x: f32) -> f32 {
+  if (!is_positive_f32(x)) { return bessel_end_f32(x, infinity_f32()); }
+  if (x <= 1.0) { return k0_near_f32(x); }
+  if (x > 105.0) { return 0.0; }
+  return times_exp_f32(k0_far_f32(x), -x, 0.0);
+}
+
+fn k1_f32(x: f32) -> f32 {
+  if (!is_positive_f32(x)) { return bessel_end_f32(x, infinity_f32()); }
+  if (x <= 1.0) { return k1_near_f32(x); }
+  if (x > 105.0) { return 0.0; }
+  return times_exp_f32(k1_far_f32(x), -x, 0.0);
+}
+
+fn k0e_f32(x: f32) -> f32 {
+  if (!is_positive_f32(x)) { return bessel_end_f32(x, infinity_f32()); }
+  if (x <= 1.0) { return exp_f32(x) * k0_near_f32(x); }
+  return k0_far_f32(x);
+}
+
+fn k1e_f32(x: f32) -> f32 {
+  if (!is_positive_f32(x)) { return bessel_end_f32(x, infinity_f32()); }
+  if (x <= 1.0) { return exp_f32(x) * k1_near_f32(x); }
+  return k1_far_f32(x);
+}

@@ -152,26 +152,13 @@ std::string row_misalignment_of(const ElementwiseProblem& problem, const Accesse
 
 // Groups of 16 bytes that a thread takes, so that some are loaded while others are computed.
 int groups_for(const Expression& e) {
-  using enum ScalarOp;
   int groups = 1, operations = 0;
   for (const Expression::Node& node : e.nodes()) {
-    if (kernels::info(node.op).arity > 0) ++operations;
-    switch (node.op) {
-      case ScalarOp::exp:
-      case ScalarOp::exp2:
-      case ScalarOp::expm1:
-      case ScalarOp::atan:
-      case sigmoid:
-      case silu: break;
-      case gelu_erf:
-      case ScalarOp::erf:
-      case ScalarOp::erfc: return 3;
-      default:
-        // Functions of narrow floats are fast if they have a short form.
-        if (kernels::info(node.op).function() && (bits(node.type) == 32 || kernels::info(node.op).narrow.empty())) {
-          groups = 2;
-        }
-    }
+    const ScalarOpInfo& row = kernels::info(node.op);
+    if (row.arity > 0) ++operations;
+    if (row.facts.groups == 3) return 3;
+    // Functions of narrow floats are fast if they have a short form.
+    if (row.facts.groups == 2 && row.function() && (bits(node.type) == 32 || row.narrow.empty())) groups = 2;
   }
   return operations > 2 ? 2 : groups;
 }
@@ -236,11 +223,11 @@ std::optional<Expression> on_words(const Expression& e) {
   const auto of = [&](ScalarOp op, int x, int y) { return words.apply(op, {x, y}); };
   const int width = bits(last.type);
   const std::uint32_t top = (0xffffffffu / ((1u << width) - 1)) << (width - 1);  // the highest bit of each element
+  if (kernels::info(last.op).facts.bitwise) {
+    words.output(arity > 1 ? of(last.op, a, b) : words.apply(last.op, {a}));
+    return words;
+  }
   switch (last.op) {
-    case bitwise_and:
-    case bitwise_or:
-    case bitwise_xor: words.output(of(last.op, a, b)); return words;
-    case bitwise_not: words.output(words.apply(bitwise_not, {a})); return words;
     case ScalarOp::add:
     case ScalarOp::sub: {
       // The elements' highest bits are computed separately. In a sum they are those of the operands and of the carry

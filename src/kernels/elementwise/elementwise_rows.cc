@@ -11,14 +11,9 @@
 namespace weft::kernels {
 namespace {
 
-std::vector<const char*> operand_names(std::optional<ScalarOp> op, int count) {
-  if (op == ScalarOp::select) return {"condition", "a", "b"};
-  if (op == ScalarOp::clamp) return {"x", "low", "high"};
-  if (op == ScalarOp::lerp) return {"a", "b", "t"};
-  if (op == ScalarOp::gammainc || op == ScalarOp::gammaincc) return {"a", "x"};
-  if (op == ScalarOp::betainc) return {"a", "b", "x"};
+std::array<std::string_view, 3> operand_names(std::optional<ScalarOp> op, int count) {
+  if (op && !info(*op).facts.operands[0].empty()) return info(*op).facts.operands;
   if (count == 1) return {"x"};
-  if (count == 2) return {"a", "b"};
   return {"a", "b", "c"};
 }
 
@@ -45,13 +40,12 @@ std::vector<TypeSignature> signatures(const ScalarOpInfo& op) {
     if (type_set(static_cast<DType>(t)) & op.types & ~kComplex) real = real | static_cast<DType>(t);
   }
   const TypeSet complex = op.types & kComplex ? types::complex : TypeSet();
-  const bool selects = op.op == ScalarOp::select;
-  const int first = selects ? 1 : 0;
+  const int first = op.first_value();
   std::vector<TypeSignature> all;
   const auto add = [&](TypeSet set, const OperandTypes& y) {
     if (set.empty()) return;
     TypeSignature s;
-    if (selects) s.push_back(types::boolean);
+    if (first > 0) s.push_back(types::boolean);
     s.push_back(set);
     for (int i = first + 1; i < op.arity; ++i) s.push_back(as(first));
     s.push_back(y);
@@ -86,8 +80,9 @@ void add_elementwise_rows(TableRows& rows) {
                   .summary = std::string(text.summary),
                   .formula = std::format("y = {}", text.formula),
                   .outputs = {one("y", f.operands == 1 ? "x's shape" : "the operands' common shape")}};
-    for (const char* name : operand_names(op, f.operands)) {
-      schema.inputs.push_back(one(name, "broadcasts to y"));
+    const std::array names = operand_names(op, f.operands);
+    for (const std::string_view name : std::span(names).first(static_cast<std::size_t>(f.operands))) {
+      schema.inputs.push_back(one(std::string(name), "broadcasts to y"));
     }
     schema.signatures = op ? signatures(info(*op)) : std::vector<TypeSignature>{{types::floats, as(0)}};
     for (const FunctionParameter& p : f.parameters) {

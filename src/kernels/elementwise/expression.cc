@@ -66,7 +66,7 @@ int Expression::append(const Node& node) {
 
 int Expression::apply(ScalarOp op, std::span<const int> args) {
   const kernels::ScalarOpInfo& row = kernels::info(op);
-  if (op == ScalarOp::input || op == ScalarOp::constant || op == ScalarOp::cast) {
+  if (!row.computes()) {
     throw InvalidArgument("expression: {} is made by its own function, not by apply", row.name);
   }
   if (static_cast<int>(args.size()) != row.arity) {
@@ -81,7 +81,7 @@ int Expression::apply(ScalarOp op, std::span<const int> args) {
     node.args[i++] = arg;
   }
   // Operands that must have the same type: all but the condition of select.
-  const int first = op == ScalarOp::select ? 1 : 0;
+  const int first = row.first_value();
   if (first && nodes_[node.args[0]].type != DType::boolean) {
     throw TypeError("expression: select: the condition is bool, got {}", name(nodes_[node.args[0]].type));
   }
@@ -124,8 +124,7 @@ int Expression::cast(int value, DType type) {
 
 int Expression::round(int value) {
   const Node& node = nodes_.at(static_cast<std::size_t>(value));
-  const bool is_rounded = node.op == ScalarOp::input || node.op == ScalarOp::constant || node.op == ScalarOp::cast;
-  if (is_rounded || !is_floating(node.type) || bits(node.type) >= 32) return value;
+  if (!kernels::info(node.op).computes() || !is_floating(node.type) || bits(node.type) >= 32) return value;
   nodes_.push_back({.op = ScalarOp::cast, .type = node.type, .args = {value, -1, -1}});
   return static_cast<int>(nodes_.size()) - 1;
 }
@@ -153,7 +152,7 @@ std::string Expression::to_string() const {
       ++uses[a];
     }
   }
-  const auto is_leaf = [&](int n) { return nodes_[n].op == ScalarOp::input || nodes_[n].op == ScalarOp::constant; };
+  const auto is_leaf = [&](int n) { return kernels::info(nodes_[n].op).leaf(); };
   const auto is_named = [&](int n) { return !is_leaf(n) && live[n] && uses[n] > 1; };
   // Numbered in their order, so that equal expressions have one text however they were made.
   std::vector<int> names(nodes_.size(), 0);
@@ -219,9 +218,8 @@ std::string Expression::to_string() const {
 }
 
 int Expression::operation_count() const {
-  return static_cast<int>(std::ranges::count_if(nodes_, [](const Node& n) {
-    return n.op != ScalarOp::input && n.op != ScalarOp::constant && n.op != ScalarOp::cast;
-  }));
+  return static_cast<int>(
+      std::ranges::count_if(nodes_, [](const Node& n) { return kernels::info(n.op).computes(); }));
 }
 
 double Expression::cost() const {

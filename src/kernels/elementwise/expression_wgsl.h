@@ -6,20 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/elementwise/opaque_nodes.h"
 #include "kernels/library.h"
 #include "weft/expression.h"
 
 namespace weft::kernels {
-
-// Where an expression stands in its kernel. Compilers know more of values that the kernel itself computes than of those
-// that it loads, and conclude what is not so: NVIDIA's (580.159) drops NaN in the maximum of two sums, and abs in the
-// maximum of two i32. Such values are hidden from them.
-enum class ExpressionRole : std::uint8_t {
-  map,       // operands are loaded, results stored
-  prologue,  // operands are loaded, the kernel computes with the results
-  epilogue,  // the kernel computes operand 0; results are stored
-  inner,     // the kernel computes the operands, and with the results
-};
 
 // Declares fn expression(x0: T0, x1: T1, …) -> T, where T is the compute_type() of a data type (call.h): f32, i32, u32,
 // vec2<u32> for 64-bit integers; booleans are u32, 0 or 1. With width 4 arguments and results are vec4 of them (without

@@ -49,10 +49,10 @@ inline double log1p_excess(double v) {
   return s * (v - 2 * atanh_rest(s));
 }
 
-// a (d / a - log(1 + d / a)) for x = a + d.
-inline double excess(double a, double x, double d) {
-  const double s = d / (x + a);
-  return std::abs(s) > 0.2 ? d - a * std::log(x / a) : s * d - 2 * a * s * atanh_rest(s);
+// a (d / a - log(1 + d / a)) for x / unit = a + d.
+inline double excess(double a, double x, double d, double unit = 1) {
+  const double s = d / (x / unit + a);
+  return std::abs(s) > 0.2 ? d - a * std::log(x / (a * unit)) : s * d - 2 * a * s * atanh_rest(s);
 }
 
 // log Γ(1 + a) for a >= 0, to the digits of a.
@@ -208,6 +208,39 @@ inline double beta_fraction(double a, double b, double x, double y, double lambd
   return 1 / (c / (1 + r) + rest);
 }
 
+// The beta distribution of a and b about x = 1 - y: n = a + b, n x and n y, d = n x - a, and the density in log(x / y),
+// which is x^a y^b / B(a, b); `beyond`: it is 0, and one of the tails, too.
+struct BetaPoint {
+  Pair y, n, nx, ny;
+  double d, density;
+  bool beyond;
+};
+inline BetaPoint beta_point(double a, double b, double x) {
+  // A tiny x is scaled up: n x may be denormal.
+  const double unit = x < 1e-100 ? 0x1p500 : 1;
+  const Pair y = sum_pair(1, -x), n = sum_pair(a, b), ny = product_pair(n, y);
+  const Pair scaled = product_pair(n, {x * unit, 0}), nx = {scaled.high / unit, scaled.low / unit};
+  const double d = (nx.high - a) + nx.low;
+  const double e = excess(a, scaled.high, d, unit) + excess(b, ny.high, -d);
+  if (e > kNothing) return {y, n, nx, ny, d, 0, true};
+  return {y, n, nx, ny, d, scaled_rgamma(a) / scaled_rgamma(n.high) * scaled_rgamma(b) * std::exp(-e), false};
+}
+
+// Of the beta distribution of a and b at x in (0, 1), for parameters that are neither 0 nor infinite nor huge.
+inline Tails beta_tails_at(double a, double b, double x, const BetaPoint& at) {
+  const auto& [y, n, nx, ny, d, density, beyond] = at;
+  if (beyond) return d < 0 ? Tails{0, 1} : Tails{1, 0};
+  if (std::min(a, b) > 60) {
+    const double side = d < 0 ? 1 : -1;
+    return by_smaller(d < 0, density * tail_integral(side * (x - y.high - d), a - 1, -side * y.high, b - 1, side * x));
+  }
+  if (x <= 0.7 && b * x <= 0.7) return beta_tails_near(a, b, n.high, x, density);
+  if (y.high <= 0.7 && a * y.high <= 0.7) return beta_tails_near(b, a, n.high, y.high, density).swapped();
+  const double steps = std::floor(60 + 120 / std::min(nx.high, ny.high));
+  return d < 0 ? by_lower(density * beta_fraction(a, b, x, y.high, -d, steps))
+               : by_upper(density * beta_fraction(b, a, y.high, x, d, steps));
+}
+
 // Of the beta distribution of a and b at x.
 inline Tails beta_tails(double a, double b, double x) {
   using wide::kInfinity, wide::kNaN;
@@ -223,20 +256,162 @@ inline Tails beta_tails(double a, double b, double x) {
     a *= 0x1p-10;
     b *= 0x1p-10;
   }
-  const Pair y = sum_pair(1, -x), n = sum_pair(a, b), nx = product_pair(n, {x, 0}), ny = product_pair(n, y);
-  const double d = (nx.high - a) + nx.low;
-  const double e = excess(a, nx.high, d) + excess(b, ny.high, -d);
-  if (e > kNothing) return d < 0 ? Tails{0, 1} : Tails{1, 0};
-  const double density = scaled_rgamma(a) / scaled_rgamma(n.high) * scaled_rgamma(b) * std::exp(-e);
-  if (std::min(a, b) > 60) {
-    const double side = d < 0 ? 1 : -1;
-    return by_smaller(d < 0, density * tail_integral(side * (x - y.high - d), a - 1, -side * y.high, b - 1, side * x));
+  return beta_tails_at(a, b, x, beta_point(a, b, x));
+}
+
+// ---- Inverses in x. A tail's logarithm is concave in log x, of the beta distribution in log(x / y): the densities in
+// these are log-concave. So Newton's method converges from one side; Halley's steps, by the density and its derivative,
+// are cubic, and an interval of the solution bounds them.
+
+// A number of which the standard normal distribution has about that upper tail (Hastings, "Approximations for digital
+// computers", 1955).
+inline double normal_quantile(double tail) {
+  const double t = std::sqrt(-2 * std::log(tail));
+  return t - (2.30753 + 0.27061 * t) / (1 + t * (0.99229 + 0.04481 * t));
+}
+
+// A step of Halley's method for log(tail / wanted) = g, whose derivative is `slope`; `curvature`: the second derivative
+// divided by the first one.
+struct HalleyStep {
+  double by;
+  bool last;  // what is left is below the tails' own errors
+};
+inline HalleyStep halley_step(double g, double slope, double curvature) {
+  const double newton = -g / slope, bend = newton * curvature;
+  const double by = newton / std::clamp(1 + 0.5 * bend, 0.5, 2.0);
+  return {by, std::abs(g) < 1e-5 && std::abs(bend) < 1e-5};
+}
+
+constexpr double kLeast = 0x1p-1022;
+
+// The x > 0 at which the gamma distribution of shape a has that lower, or upper, tail of (0, ½].
+inline double gamma_quantile(double a, double tail, bool is_lower) {
+  if (a < 1e-300) return 0;
+  if (a > 1e100) return a;
+  const double wanted = std::log(tail), gamma = lgamma1p(a);
+  // x^a / Γ(a + 1) is above the lower tail.
+  double x = std::exp(((is_lower ? wanted : std::log1p(-tail)) + gamma) / a);
+  if (a >= 1) {  // Wilson and Hilferty, "The distribution of chi-square", 1931
+    const double h = 1 / (9 * a), c = (1 - h) + (is_lower ? -1 : 1) * normal_quantile(tail) * std::sqrt(h);
+    x = std::max(x, c > 0 ? a * c * c * c : 0);
+  } else if (!is_lower) {  // exp(-x) / Γ(a) is above the upper tail from 1 on.
+    x = std::max(x, std::log(a) - gamma - wanted);
   }
-  if (x <= 0.7 && b * x <= 0.7) return beta_tails_near(a, b, n.high, x, density);
-  if (y.high <= 0.7 && a * y.high <= 0.7) return beta_tails_near(b, a, n.high, y.high, density).swapped();
-  const double steps = std::floor(60 + 120 / std::min(nx.high, ny.high));
-  return d < 0 ? by_lower(density * beta_fraction(a, b, x, y.high, -d, steps))
-               : by_upper(density * beta_fraction(b, a, y.high, x, d, steps));
+  double low = 0, high = wide::kInfinity;
+  for (int k = 0; k < 200; ++k) {
+    x = std::max(x, kLeast);
+    const Tails both = gamma_tails(a, x);
+    const double at = is_lower ? both.lower : both.upper, g = std::log(at) - wanted;
+    const bool below = is_lower ? g < 0 : g > 0;
+    if (x == kLeast && !below) return 0;
+    (below ? low : high) = x;
+    double next = wide::kNaN;
+    if (at > 0) {
+      const double density = scaled_rgamma(a) * std::exp(-excess(a, x, x - a));
+      const double slope = (is_lower ? density : -density) / at;
+      // The upper tail is nearly exponential: by steps in x.
+      const bool by_x = !is_lower && x > 1;
+      const HalleyStep step =
+          by_x ? halley_step(g, slope / x, (a - 1 - slope) / x - 1) : halley_step(g, slope, a - x - slope);
+      next = by_x ? x + step.by : x * std::exp(step.by);
+      if (step.last || next == x) return next;
+    }
+    if (!(next < high && next > low)) {
+      next = low == 0 ? x / 4 : high == wide::kInfinity ? x * 4 : std::sqrt(low) * std::sqrt(high);
+      if (!(next < high && next > low)) break;  // they are neighbours
+    }
+    x = next;
+  }
+  return x;
+}
+
+// log(a / (a + b))
+inline double log_share(double a, double b) { return b > a ? std::log(a) - std::log(a + b) : -std::log1p(b / a); }
+
+// Of the beta distribution of a and b, as a number and its difference from 1.
+inline Pair beta_quantile(double a, double b, double tail, bool is_lower) {
+  if (std::max(a, b) > 1e100) {
+    if (std::min(a, b) > 1e50) return {1 / (1 + b / a), 1 / (1 + a / b)};
+    if (a > b) {
+      const double y = gamma_quantile(b, tail, !is_lower) / a;
+      return {1 - y, y};
+    }
+    const double x = gamma_quantile(a, tail, is_lower) / b;
+    return {x, 1 - x};
+  }
+  const double wanted = std::log(tail), other = std::log1p(-tail);
+  double x, y;
+  if (std::min(a, b) >= 1) {  // Abramowitz and Stegun 26.5.22
+    const double z = (is_lower ? 1 : -1) * normal_quantile(tail), r = 1 / (2 * a - 1), s = 1 / (2 * b - 1);
+    const double h = 2 / (r + s), l = (z * z - 3) / 6;
+    const double w = z * std::sqrt(l + h) / h - (s - r) * (l + 5.0 / 6 - 2 / (3 * h));
+    x = 1 / (1 + b / a * std::exp(2 * w));
+    y = 1 / (1 + a / b * std::exp(-2 * w));
+  } else {
+    // The density is about that of x^a / a below the mean, and that of y^b / b above it.
+    const double log_a = a * log_share(a, b), log_b = b * log_share(b, a);
+    const double ratio = (log_b - log_a) + (std::log(a) - std::log(b)), part = softplus_f64(ratio);
+    const double lower = is_lower ? wanted : other, upper = is_lower ? other : wanted;
+    const bool in_lower = lower < -part;
+    const double v =
+        std::exp(std::min(in_lower ? (log_a + part + lower) / a : (log_b + (part - ratio) + upper) / b, -1e-3));
+    x = in_lower ? v : 1 - v;
+    y = in_lower ? 1 - v : v;
+  }
+  Pair low{0, 1}, high{1, 0};
+  constexpr double kLeastBelowOne = 0x1p-60;
+  for (int k = 0; k < 200; ++k) {
+    if (x < kLeast) x = kLeast, y = 1;
+    if (y < kLeastBelowOne) x = 1, y = kLeastBelowOne;
+    const bool turned = x > 0.5;
+    const BetaPoint point = turned ? beta_point(b, a, y) : beta_point(a, b, x);
+    const Tails both = turned ? beta_tails_at(b, a, y, point).swapped() : beta_tails_at(a, b, x, point);
+    const double at = is_lower ? both.lower : both.upper, g = std::log(at) - wanted;
+    const bool below = is_lower ? g < 0 : g > 0;
+    if (x == kLeast && !below) return {0, 1};
+    if (y == kLeastBelowOne && below) return {1, 0};
+    (below ? low : high) = {x, y};
+    double up = wide::kNaN;  // x / y relative to what it is
+    if (at > 0 && point.density > 0) {
+      const double slope = (is_lower ? point.density : -point.density) / at;
+      const HalleyStep step = halley_step(g, slope, (turned ? point.d : -point.d) - slope);
+      up = std::exp(std::clamp(step.by, -700.0, 700.0));
+      if (step.last || std::abs(step.by) < 0x1p-52) return {x * up / (y + x * up), y / (y + x * up)};
+    }
+    if (x * up * high.low < y * high.high && x * up * low.low > y * low.high) {
+      const double sum = y + x * up;
+      x = x * up / sum;
+      y = y / sum;
+    } else {
+      const double odds = low.high == 0   ? x / y / 16
+                          : high.low == 0 ? x / y * 16
+                                          : std::sqrt(low.high / low.low) * std::sqrt(high.high / high.low);
+      if (odds == x / y) break;
+      x = odds / (1 + odds);
+      y = 1 / (1 + odds);
+    }
+  }
+  return {x, y};
+}
+
+// NaN unless a >= 0 and a probability in [0, 1]; at 0 and 1 the ends of the distribution.
+inline double gammaincinv(double a, double p) {
+  if (!(a >= 0 && p >= 0 && p <= 1)) return wide::kNaN;
+  if (p == 0 || p == 1) return p == 0 ? 0 : wide::kInfinity;
+  if (a == 0 || a == wide::kInfinity) return wide::kNaN;
+  return p <= 0.5 ? gamma_quantile(a, p, true) : gamma_quantile(a, 1 - p, false);
+}
+inline double gammainccinv(double a, double q) {
+  if (!(a >= 0 && q >= 0 && q <= 1)) return wide::kNaN;
+  if (q == 0 || q == 1) return q == 1 ? 0 : wide::kInfinity;
+  if (a == 0 || a == wide::kInfinity) return wide::kNaN;
+  return q <= 0.5 ? gamma_quantile(a, q, false) : gamma_quantile(a, 1 - q, true);
+}
+inline double betaincinv(double a, double b, double p) {
+  if (!(a > 0 && b > 0 && p >= 0 && p <= 1)) return wide::kNaN;
+  if (p == 0 || p == 1) return p == 0 ? 0 : 1;
+  if (a == wide::kInfinity || b == wide::kInfinity) return a == b ? wide::kNaN : a > b ? 1 : 0;
+  return (p <= 0.5 ? beta_quantile(a, b, p, true) : beta_quantile(a, b, 1 - p, false)).high;
 }
 
 }  // namespace weft::kernels::incomplete

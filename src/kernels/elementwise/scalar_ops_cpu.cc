@@ -8,6 +8,7 @@
 
 #include "core/round_to_odd.h"
 #include "kernels/elementwise/block_loops.h"
+#include "kernels/elementwise/complex_math_cpu.h"
 #include "kernels/elementwise/gamma_math_cpu.h"
 #include "kernels/elementwise/incomplete_math_cpu.h"
 #include "kernels/elementwise/scalar_arithmetic_cpu.h"
@@ -231,6 +232,14 @@ double gelu_tanh_f64(double x) {
   return gated_f64(x, x * (1.5957691216057307117597842397375 + 0.071354816272600247526 * x * x));
 }
 
+// A function of complex numbers, in double.
+template <complex_math::Wide (*function)(complex_math::Wide)>
+struct OfComplex {
+  Complex operator()(Complex z) const { return complex_math::narrow(function(complex_math::wide(z))); }
+};
+#define WEFT_COMPLEX(...) \
+  OfComplex<[](complex_math::Wide z) { return __VA_ARGS__; }> {}
+
 using enum ScalarOp;
 
 #define WEFT_UNARY(T, x, ...)     \
@@ -267,6 +276,25 @@ const Row kRows[] = {
     row<kNumber | kComplex, 1>(square, WEFT_UNARY(T, x, mul_(x, x))),
     row<kFloat, 1>(ScalarOp::exp, WEFT_WIDE(exp, [](double x) { return std::exp(x); })),
     row<kComplex, 1>(ScalarOp::exp, WEFT_UNARY(T, x, exponential(x))),
+    row<kComplex, 1>(ScalarOp::sqrt, WEFT_COMPLEX(std::sqrt(z))),
+    row<kComplex, 1>(rsqrt, WEFT_UNARY(T, x, div_(T{1}, complex_math::narrow(std::sqrt(complex_math::wide(x)))))),
+    row<kComplex, 1>(ScalarOp::expm1, WEFT_COMPLEX(complex_math::expm1(z))),
+    row<kComplex, 1>(ScalarOp::log, WEFT_COMPLEX(complex_math::log(z))),
+    row<kComplex, 1>(ScalarOp::log2, WEFT_COMPLEX(complex_math::log(z) * 1.4426950408889634)),
+    row<kComplex, 1>(ScalarOp::log10, WEFT_COMPLEX(complex_math::log(z) * 0.43429448190325182)),
+    row<kComplex, 1>(ScalarOp::log1p, WEFT_COMPLEX(complex_math::log1p(z))),
+    row<kComplex, 1>(ScalarOp::sin, WEFT_COMPLEX(std::sin(z))),
+    row<kComplex, 1>(ScalarOp::cos, WEFT_COMPLEX(std::cos(z))),
+    row<kComplex, 1>(ScalarOp::tan, WEFT_COMPLEX(std::tan(z))),
+    row<kComplex, 1>(ScalarOp::asin, WEFT_COMPLEX(std::asin(z))),
+    row<kComplex, 1>(ScalarOp::acos, WEFT_COMPLEX(std::acos(z))),
+    row<kComplex, 1>(ScalarOp::atan, WEFT_COMPLEX(std::atan(z))),
+    row<kComplex, 1>(ScalarOp::sinh, WEFT_COMPLEX(std::sinh(z))),
+    row<kComplex, 1>(ScalarOp::cosh, WEFT_COMPLEX(std::cosh(z))),
+    row<kComplex, 1>(ScalarOp::tanh, WEFT_COMPLEX(std::tanh(z))),
+    row<kComplex, 1>(ScalarOp::asinh, WEFT_COMPLEX(std::asinh(z))),
+    row<kComplex, 1>(ScalarOp::acosh, WEFT_COMPLEX(std::acosh(z))),
+    row<kComplex, 1>(ScalarOp::atanh, WEFT_COMPLEX(std::atanh(z))),
     row<kFloat, 1>(ScalarOp::exp2, WEFT_WIDE(exp2, [](double x) { return std::exp2(x); })),
     row<kFloat, 1>(ScalarOp::log, WEFT_WIDE(log, [](double x) { return std::log(x); })),
     row<kFloat, 1>(ScalarOp::log2, WEFT_WIDE(log2, [](double x) { return std::log2(x); })),
@@ -293,6 +321,14 @@ const Row kRows[] = {
     row<kFloat, 1>(erfinv, WEFT_WIDE(erfinv, [](double x) { return erfinv_f64(x); })),
     row<kFloat, 1>(ScalarOp::lgamma, WEFT_WIDE(lgamma, [](double x) { return lgamma_f64(x); })),
     row<kFloat, 1>(digamma, WEFT_WIDE(digamma, [](double x) { return digamma_f64(x); })),
+    row<kFloat, 1>(ScalarOp::j0, WEFT_UNARY(T, x, static_cast<T>(j0_f64(x)))),
+    row<kFloat, 1>(ScalarOp::j1, WEFT_UNARY(T, x, static_cast<T>(j1_f64(x)))),
+    row<kFloat, 1>(ScalarOp::y0, WEFT_UNARY(T, x, static_cast<T>(y0_f64(x)))),
+    row<kFloat, 1>(ScalarOp::y1, WEFT_UNARY(T, x, static_cast<T>(y1_f64(x)))),
+    row<kFloat, 1>(k0, WEFT_UNARY(T, x, static_cast<T>(bessel_k(0, x, false)))),
+    row<kFloat, 1>(k1, WEFT_UNARY(T, x, static_cast<T>(bessel_k(1, x, false)))),
+    row<kFloat, 1>(k0e, WEFT_UNARY(T, x, static_cast<T>(bessel_k(0, x, true)))),
+    row<kFloat, 1>(k1e, WEFT_UNARY(T, x, static_cast<T>(bessel_k(1, x, true)))),
     row<kFloat, 1>(sigmoid, WEFT_WIDE(sigmoid, [](double x) { return sigmoid_f64(x); })),
     row<kFloat, 1>(softplus, WEFT_WIDE(softplus, [](double x) { return softplus_f64(x); })),
     row<kFloat, 1>(logsigmoid, WEFT_WIDE(logsigmoid, [](double x) { return -softplus_f64(-x); })),
@@ -327,6 +363,9 @@ const Row kRows[] = {
     row<kFloat, 2>(gammainc, WEFT_BINARY(T, a, x, static_cast<T>(incomplete::gamma_tails(a, x).lower))),
     row<kFloat, 2>(gammaincc, WEFT_BINARY(T, a, x, static_cast<T>(incomplete::gamma_tails(a, x).upper))),
     row<kFloat, 3>(betainc, WEFT_TERNARY(T, a, b, x, static_cast<T>(incomplete::beta_tails(a, b, x).lower))),
+    row<kFloat, 2>(gammaincinv, WEFT_BINARY(T, a, p, static_cast<T>(incomplete::gammaincinv(a, p)))),
+    row<kFloat, 2>(gammainccinv, WEFT_BINARY(T, a, q, static_cast<T>(incomplete::gammainccinv(a, q)))),
+    row<kFloat, 3>(betaincinv, WEFT_TERNARY(T, a, b, p, static_cast<T>(incomplete::betaincinv(a, b, p)))),
     row<kFloat, 2>(logaddexp, WEFT_WIDE2(logaddexp, [](double a, double b) { return logaddexp_f64(a, b); })),
     row<kAny, 2>(ScalarOp::fmin, WEFT_BINARY(T, a, b, fmin_(a, b))),
     row<kAny, 2>(ScalarOp::fmax, WEFT_BINARY(T, a, b, fmax_(a, b))),
@@ -334,6 +373,9 @@ const Row kRows[] = {
     row<kInteger, 2>(lcm, WEFT_BINARY(T, a, b, lcm_(a, b))),
     row<kFloat, 2>(ScalarOp::complex, WEFT_BINARY(T, a, b, Complex(static_cast<float>(a), static_cast<float>(b)))),
     row<kNumber, 2>(ScalarOp::pow, Pow()),
+    row<kComplex, 2>(
+        ScalarOp::pow,
+        WEFT_BINARY(T, a, b, complex_math::narrow(complex_math::pow(complex_math::wide(a), complex_math::wide(b))))),
     row<kAny, 2>(min, WEFT_BINARY(T, a, b, min_(a, b))),
     row<kAny, 2>(max, WEFT_BINARY(T, a, b, max_(a, b))),
     row<kAny | kComplex, 2, true>(equal, WEFT_BINARY(T, a, b, a == b)),

@@ -5,7 +5,7 @@
   adjacent ones: along the last spatial axis if last_spatial.
 
   options:
-    spatial: 1, 2, 3, number
+    spatial: 1, 2, 3
     place: list of number
     lanes: 1, 4
     last_spatial: flag

@@ -10,7 +10,7 @@
     vectors: flag
     size: number
     pitch: number
-    lanes: 1, 2, 4, 8, 16, 32
+    lanes: 1, 2, 4, 8
     threads: number
 #}
 const kPitch = {{ pitch }}u;

@@ -11,7 +11,7 @@
   unrolling k by two or four is slower.
 
   options:
-    window: a, b, ''
+    window: ''
     a_width: 1, 4
     b_width: 1, 4
     threads: number

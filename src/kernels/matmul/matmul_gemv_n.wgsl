@@ -4,7 +4,7 @@
   added in workgroup memory. As many k are in flight at once as are unrolled here.
 
   options:
-    window: a, b, ''
+    window: ''
     a_width: 1
     b_width: 1, 4
     threads: number

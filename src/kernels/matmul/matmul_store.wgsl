@@ -13,7 +13,7 @@
     fused: flag
     padded: a, b, ''
     splits: flag
-    product: f32, i32, u32, vec2<f32>, vec2<u32>
+    product: f32, i32
 #}
 {% set modes = operands.split(',') if operands else [] %}
 struct Out {

@@ -1,13 +1,5 @@
 fn factors_w(i: u32) -> vec2<f32> { return vec2<f32>(half_w(i / 32u * 18u), 0.0); }
-// Sixteen bytes in four words, from -127 to 113.
-fn nonlinear(c: u32) -> f32 {
-  let low = select(0xbfad9881u, 0xf6eaddcfu, c >= 4u);
-  let high = select(0x26190d01u, 0x71594535u, c >= 12u);
-  let word = select(low, high, c >= 8u);
-  return f32(i32(word << (24u - c % 4u * 8u)) >> 24u);
-}
 fn codes4_w(i: u32) -> vec4<f32> {
   let j = i % 32u;
-  let c = bytes_of((bytes4_w(i / 32u * 18u + 2u + j % 16u) >> (j / 16u * 4u)) & 0x0f0f0f0fu);
-  return vec4<f32>(nonlinear(c.x), nonlinear(c.y), nonlinear(c.z), nonlinear(c.w));
+  return nonlinear4(bytes_of((bytes4_w(i / 32u * 18u + 2u + j % 16u) >> (j / 16u * 4u)) & 0x0f0f0f0fu));
 }

@@ -5,24 +5,12 @@
 #include <cstring>
 
 #include "core/format.h"
-#include "kernels/common/rows_cpu.h"
+#include "kernels/quantized/block_parts.h"
 #include "kernels/quantized/codes_cpu.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
 namespace {
-
-using Bytes = const std::uint8_t*;
-
-// Without branches: the exponent is 112 too small; the multiplication corrects it and normalises denormals.
-WEFT_INLINE float half(Bytes at) {
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  const std::uint32_t magnitude = bits & 0x7fffu;
-  const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
-  const std::uint32_t ones = magnitude >= 0x7c00 ? 0x7f800000u : 0u, sign = (bits & 0x8000u) << 16;
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(finite) | ones | sign);
-}
 
 // Thirty-two elements of 4 bits: element j is the low half of byte j, element j + 16 its high half.
 int nibble(Bytes q, int j) { return q[j % 16] >> (j / 16 * 4) & 15; }
@@ -135,12 +123,51 @@ void mxfp4(const std::byte* block, float* to) {
   for (int j = 0; j < 32; ++j) to[j] = (2 * e2m1_to_f32(static_cast<std::uint32_t>(nibble(b + 1, j))) + 0.0f) * d;
 }
 
+// The scale of eight bits: E4M3 without a sign, of which no code is NaN, halved since the codes are doubled.
+WEFT_INLINE float half_ue4m3(std::uint8_t code) {
+  if (code == 0x7f) return 0;
+  const int exponent = code >> 3 & 15, mantissa = code & 7;
+  return exponent == 0 ? static_cast<float>(mantissa) * 0x1p-10f
+                       : std::bit_cast<float>(static_cast<std::uint32_t>(exponent + 119) << 23 |
+                                              static_cast<std::uint32_t>(mantissa) << 20);
+}
+void ggml_nvfp4(const std::byte* block, float* to) {
+  const auto b = reinterpret_cast<Bytes>(block);
+  for (int e = 0; e < 64; ++e) {
+    const int code = b[4 + e / 16 * 8 + e % 8] >> (e % 16 / 8 * 4) & 15;
+    to[e] = (2 * e2m1_to_f32(static_cast<std::uint32_t>(code)) + 0.0f) * half_ue4m3(b[e / 16]);
+  }
+}
+
+// Five numbers of three values are the digits of a byte's 256ths: multiplied by 3, the next one comes before the point.
+void tq1_0(const std::byte* block, float* to) {
+  const auto b = reinterpret_cast<Bytes>(block);
+  const float d = half(b + 52);
+  constexpr int kPowers[] = {1, 3, 9, 27, 81};
+  for (int e = 0; e < 256; ++e) {
+    const int at = e < 160 ? e % 32 : e < 240 ? 32 + e % 16 : 48 + e % 4;
+    const int digit = e < 160 ? e / 32 : e < 240 ? (e - 160) / 16 : (e - 240) / 4;
+    to[e] = d * static_cast<float>((b[at] * kPowers[digit] % 256 * 3 >> 8) - 1);
+  }
+}
+void tq2_0(const std::byte* block, float* to) {
+  const auto b = reinterpret_cast<Bytes>(block);
+  const float d = half(b + 64);
+  for (int e = 0; e < 256; ++e) to[e] = d * static_cast<float>(two_bits(b, e) - 1);
+}
+// Six bits of each scale: four in a half byte, two in another word.
+int iq4_xs_scale(Bytes b, int s) { return (b[4 + s / 2] >> (s % 2 * 4) & 15) | (b[2 + s / 4] >> (s % 4 * 2) & 3) << 4; }
+void iq4_xs(const std::byte* block, float* to) {
+  const auto b = reinterpret_cast<Bytes>(block);
+  const float d = half(b);
+  for (int e = 0; e < 256; ++e) {
+    const int code = nibble(b + 8 + e / 32 * 16, e % 32);
+    to[e] = d * static_cast<float>(iq4_xs_scale(b, e / 32) - 32) * static_cast<float>(kNonlinear[code]);
+  }
+}
+
 // The same blocks taken apart, as BlockFormat::unpack does: loops over bytes that are not dependent on each other.
 
-WEFT_INLINE void nibbles(Bytes q, int bytes, std::uint8_t* WEFT_RESTRICT low, std::uint8_t* WEFT_RESTRICT high) {
-  WEFT_INDEPENDENT
-  for (int i = 0; i < bytes; ++i) low[i] = q[i] & 15, high[i] = q[i] >> 4;
-}
 WEFT_INLINE void fifths(Bytes high, std::uint8_t* to) {
   for (int i = 0; i < 4; ++i) {
     std::uint64_t eight = 0;
@@ -269,24 +296,54 @@ struct Mxfp4 {
   }
 };
 
-template <class Format>
-WEFT_VECTOR_CLONES void unpack(const std::byte* blocks, std::int64_t count, std::uint8_t* WEFT_RESTRICT codes,
-                               float* WEFT_RESTRICT scale, float* WEFT_RESTRICT added) {
-  auto b = reinterpret_cast<Bytes>(blocks);
-  for (std::int64_t i = 0; i < count; ++i, b += Format::kBytes) {
-    Format::take(b, codes + i * Format::kElements, scale + i * Format::kRuns, added + i * Format::kRuns);
+struct Tq1_0 {
+  static constexpr int kElements = 256, kBytes = 54, kRuns = 8;
+  // Digits of `count` bytes, which lie `count` elements apart.
+  WEFT_INLINE static void digits(Bytes q, int count, int each, std::uint8_t* WEFT_RESTRICT codes) {
+    std::uint8_t power = 1;
+    for (int n = 0; n < each; ++n, power = static_cast<std::uint8_t>(3 * power)) {
+      WEFT_INDEPENDENT
+      for (int i = 0; i < count; ++i) {
+        const auto fraction = static_cast<std::uint8_t>(q[i] * power);
+        codes[n * count + i] = static_cast<std::uint8_t>(fraction * 3 >> 8);
+      }
+    }
   }
-}
-
-// The row with what the format's type says.
-template <class Format>
-constexpr BlockFormat row(BlockFormat format) {
-  format.elements = Format::kElements;
-  format.bytes = Format::kBytes;
-  format.run = Format::kElements / Format::kRuns;
-  format.unpack = unpack<Format>;
-  return format;
-}
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float*) {
+    for (int s = 0; s < kRuns; ++s) scale[s] = half(b + 52);
+    digits(b, 32, 5, codes);
+    digits(b + 32, 16, 5, codes + 160);
+    digits(b + 48, 4, 4, codes + 240);
+  }
+};
+struct Tq2_0 {
+  static constexpr int kElements = 256, kBytes = 66, kRuns = 8;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float*) {
+    for (int s = 0; s < kRuns; ++s) scale[s] = half(b + 64);
+    std::memset(codes, 0, 256);
+    for (int h = 0; h < 2; ++h) add_fields(b + 32 * h, 2, 4, 3, 0, codes + 128 * h);
+  }
+};
+struct Iq4Xs {
+  static constexpr int kElements = 256, kBytes = 136, kRuns = 8;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float*) {
+    const float d = half(b);
+    for (int s = 0; s < kRuns; ++s) {
+      scale[s] = d * static_cast<float>(iq4_xs_scale(b, s) - 32);
+      look_up(kNonlinear, b + 8 + 16 * s, codes + 32 * s);
+    }
+  }
+};
+struct Nvfp4 {
+  static constexpr int kElements = 64, kBytes = 36, kRuns = 4;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float*) {
+    for (int s = 0; s < kRuns; ++s, codes += 16) {
+      scale[s] = half_ue4m3(b[s]);
+      nibbles(b + 4 + 8 * s, 8, codes, codes + 8);
+      for (int i = 0; i < 16; ++i) codes[i] = static_cast<std::uint8_t>(kDoubledE2M1[codes[i]] + 128);
+    }
+  }
+};
 
 using S = QuantizedScheme;
 constexpr BlockFormat kBlocks[] = {
@@ -307,15 +364,29 @@ constexpr BlockFormat kBlocks[] = {
     row<Q5_K>(
         {.scheme = S::q5_k, .adds = true, .piece = "block_q5_k", .decode = q5_k, .shared_piece = "block_k_scales"}),
     row<Q6_K>({.scheme = S::q6_k, .zero = 32, .piece = "block_q6_k", .decode = q6_k, .run_span = 4, .run_bits = 6}),
-    row<Iq4Nl>({.scheme = S::iq4_nl, .zero = 128, .piece = "block_iq4_nl", .decode = iq4_nl}),
+    row<Iq4Nl>({.scheme = S::iq4_nl,
+                .zero = 128,
+                .piece = "block_iq4_nl",
+                .decode = iq4_nl,
+                .shared_piece = "block_nonlinear"}),
     row<Mxfp4>({.scheme = S::ggml_mxfp4, .zero = 128, .piece = "block_mxfp4", .decode = mxfp4, .e8m0 = true}),
+    row<Tq1_0>({.scheme = S::tq1_0, .zero = 1, .piece = "block_tq1_0", .decode = tq1_0}),
+    row<Tq2_0>({.scheme = S::tq2_0, .zero = 1, .piece = "block_tq2_0", .decode = tq2_0}),
+    row<Iq4Xs>({.scheme = S::iq4_xs,
+                .zero = 128,
+                .piece = "block_iq4_xs",
+                .decode = iq4_xs,
+                .shared_piece = "block_nonlinear"}),
+    row<Nvfp4>({.scheme = S::ggml_nvfp4, .zero = 128, .piece = "block_nvfp4", .decode = ggml_nvfp4}),
 };
 
 }  // namespace
 
 const BlockFormat& block_format(QuantizedScheme scheme) {
-  for (const BlockFormat& format : kBlocks) {
-    if (format.scheme == scheme) return format;
+  for (const std::span<const BlockFormat> formats : {std::span<const BlockFormat>(kBlocks), grid_block_formats()}) {
+    for (const BlockFormat& format : formats) {
+      if (format.scheme == scheme) return format;
+    }
   }
   throw InternalError("{} is no format of blocks", kQuantizedSchemes[static_cast<std::size_t>(scheme)]);
 }

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
+#include "kernels/quantized/grids.h"
 #include "weft/kernels/quantized.h"
 
 namespace weft::kernels {
@@ -24,8 +26,11 @@ struct BlockFormat {
   bool e8m0 = false;                   // the scale is a power of two
   int run_span = 1;                    // as QuantizedLayout::run_span()
   int run_bits = 0;                    // of codes of runs, if the piece reads these
+  Grid grid = Grid::none;              // the codebook of codes
 };
 
 const BlockFormat& block_format(QuantizedScheme scheme);
+// Those with a codebook (grid_blocks.cc).
+std::span<const BlockFormat> grid_block_formats();
 
 }  // namespace weft::kernels

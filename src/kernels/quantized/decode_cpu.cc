@@ -140,7 +140,8 @@ float WeightDecoder::zero(std::int64_t scale_row, std::int64_t scale_column) con
     case ZeroForm::bytes:
       return static_cast<float>(bits_at(zeros_ + scale_row * zero_row_, scale_column * bits, bits));
     case ZeroForm::columns:
-      return static_cast<float>(bits_at(zeros_ + scale_row * zero_row_ * 4, scale_column * bits, bits) + 1);
+      return static_cast<float>(bits_at(zeros_ + scale_row * zero_row_ * 4, scale_column * bits, bits)) +
+             static_cast<float>(layout_.constant);
     case ZeroForm::awq: {
       const std::int64_t at = scale_column / 8 * 32 + 4 * kAwqSlot[scale_column % 8];
       return static_cast<float>(bits_at(zeros_ + scale_row * zero_row_ * 4, at, 4));
@@ -244,7 +245,7 @@ void WeightDecoder::zeros(std::int64_t scale_row, std::int64_t first, std::int64
       code_loops::unpack_awq(from, eights, codes);
     else
       code_loops::unpack(from, bytes - at, layout_.bits, eights, codes);
-    const int more = form == ZeroForm::columns ? 1 : 0;
+    const int more = form == ZeroForm::columns ? static_cast<int>(layout_.constant) : 0;
     for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(codes[i] + more);
   } else if (form != ZeroForm::none) {
     const int bits = layout_.bits;

@@ -9,6 +9,7 @@
 
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
+#include "kernels/quantized/block_search.h"
 #include "kernels/quantized/blocks.h"
 #include "kernels/quantized/codes_cpu.h"
 #include "weft/small_float.h"
@@ -89,6 +90,17 @@ class Encoder {
     values_ = data<std::byte>(w.values);
     if (w.scales) scales_ = data<std::byte>(*w.scales), scale_type_ = w.scales->dtype;
     if (w.zeros) zeros_ = data<std::byte>(*w.zeros), zero_type_ = w.zeros->dtype, zero_row_ = w.zeros->shape()[-1];
+  }
+
+  // A row of blocks, where those of all matrices are counted through.
+  void blocks_of_row(const BlockSearch& search, std::int64_t row) const {
+    const std::int64_t elements = l_.blocks->elements, bytes = l_.blocks->bytes;
+    std::byte* to = values_ + row * row_bits(l_) / 8;
+    float v[kMost];
+    for (std::int64_t column = 0; column < l_.stored_columns; column += elements, to += bytes) {
+      load(row, column, elements, v);
+      encode_block(search, v, to);
+    }
   }
 
   // A row of groups, where those of all matrices are counted through.
@@ -213,6 +225,8 @@ class Encoder {
         s.scale = largest / e_.most;
         s.factor = reciprocal(s.scale);
         break;
+      case EncodeRule::search:
+        break;  // blocks_of_row()
       case EncodeRule::power:
         s.code = !s.valid ? 255 : zeros ? 0 : (magnitude >> 23) - 2;
         s.factor = zeros ? 0 : std::bit_cast<float>(s.code << 23);
@@ -250,6 +264,8 @@ class Encoder {
       }
       case EncodeRule::magnitude:
         return integer(std::round(v * s.factor)) & mask;
+      case EncodeRule::search:
+        break;
       case EncodeRule::power:
         return e2m1_from_f32(quotient(v, s.factor), true);
     }
@@ -327,6 +343,12 @@ void encode_cpu(cpu::Executor& executor, const View& x, const QuantizedMatrix& w
   // Rows that share bytes are one thread's.
   const bool whole = row_bits(l) % 8 == 0 && (l.zero != ZeroForm::codes || l.scale_columns * l.bits % 8 == 0);
   const std::int64_t elements = std::max<std::int64_t>(l.group_rows * l.stored_columns, 1);
+  if (const BlockSearch* const search = block_search(l.format.scheme)) {
+    return parallel(executor, rows, std::max<std::int64_t>(1, 512 / elements),
+                    [&](std::int64_t begin, std::int64_t end) {
+                      for (std::int64_t r = begin; r < end; ++r) encoder.blocks_of_row(*search, r);
+                    });
+  }
   parallel(executor, rows, whole ? std::max<std::int64_t>(1, 4096 / elements) : rows,
            [&](std::int64_t begin, std::int64_t end) {
              for (std::int64_t r = begin; r < end; ++r) encoder.scale_row(r);

@@ -1,10 +1,12 @@
 #include "kernels/quantized/encoding.h"
 
 #include <algorithm>
+#include <string>
 
 #include "core/format.h"
 #include "kernels/call.h"
 #include "kernels/quantize/expressions.h"
+#include "kernels/quantized/block_search.h"
 #include "kernels/quantized/blocks.h"
 #include "weft/error.h"
 
@@ -24,17 +26,26 @@ constexpr BlockRule kBlockRules[] = {
 
 bool in_blocks(QuantizedScheme scheme) { return scheme >= QuantizedScheme::q4_0; }
 
+// Of blocks.
+bool has_rule(QuantizedScheme scheme) {
+  return block_search(scheme) || std::ranges::find(kBlockRules, scheme, &BlockRule::scheme) != std::end(kBlockRules);
+}
+
 // Throws for schemes that are only read.
 void check_scheme(std::string_view kernel, QuantizedScheme scheme) {
   const std::string_view name = kQuantizedSchemes[static_cast<std::size_t>(scheme)];
-  if (scheme == QuantizedScheme::gptq || scheme == QuantizedScheme::awq) {
+  if (groups_rows(scheme)) {
     throw Unsupported("{}: weights of {} are calibrated with a model's activations, which it does not have; use nbits",
                       kernel, name);
   }
-  if (!in_blocks(scheme) || std::ranges::find(kBlockRules, scheme, &BlockRule::scheme) != std::end(kBlockRules)) return;
-  throw Unsupported(
-      "{}: blocks of {} come from a search for their scales, which it does not do; use q4_0, q5_0 or q8_0", kernel,
-      name);
+  if (!in_blocks(scheme) || has_rule(scheme)) return;
+  std::string others;
+  for (std::size_t i = 0; i < std::size(kQuantizedSchemes); ++i) {
+    const auto other = static_cast<QuantizedScheme>(i);
+    if (in_blocks(other) && has_rule(other))
+      others += std::format("{}{}", others.empty() ? "" : ", ", kQuantizedSchemes[i]);
+  }
+  throw Unsupported("{}: blocks of {} are only read; it makes those of {}", kernel, name, others);
 }
 
 }  // namespace
@@ -53,6 +64,7 @@ Encoding encoding_of(std::string_view kernel, const TensorType& values, const Qu
   const auto unsigned_codes = [](EncodeRule rule, int bits) {
     return Encoding{rule, bits, 0, static_cast<float>((1 << bits) - 1)};
   };
+  if (block_search(scheme)) return {.rule = EncodeRule::search};
   if (l.blocks) {
     const auto* const found = std::ranges::find(kBlockRules, scheme, &BlockRule::scheme);
     return found->rule == EncodeRule::magnitude ? Encoding{found->rule, found->bits, -127, 127}

@@ -19,9 +19,10 @@ enum class EncodeRule : std::uint8_t {
   bounds,     // from the least to the greatest number: q4_1, q5_1
   magnitude,  // q8_0
   power,      // ggml_mxfp4
+  search,     // for a scale of each run of a block (block_search.h)
 };
 inline constexpr std::string_view kEncodeRules[] = {"affine",  "micro",  "integers",  "floats",
-                                                    "largest", "bounds", "magnitude", "power"};
+                                                    "largest", "bounds", "magnitude", "power", "search"};
 
 struct Encoding {
   EncodeRule rule = EncodeRule::affine;

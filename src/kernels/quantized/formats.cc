@@ -51,6 +51,7 @@ constexpr SchemeRow kRows[] = {
     {kWords, {4}, {16}, 4, 16, CodeType::e2m1, kRow, ScaleForm::e4m3, kBytes | DType::f8e4m3, kNo, kNo},
     {kBytes, {2, 3, 4, 5, 6, 7, 8}, {}, 4, 32, kUnsigned, kRow, kFloats, kNumbers, kMay, kNo},
     {kWords, {2, 3, 4, 8}, {}, 4, 128, kUnsigned, kColumn, kFloats, kNumbers, kMay, kMay},
+    {kWords, {2, 3, 4, 8}, {}, 4, 128, kUnsigned, kColumn, kFloats, kNumbers, kMay, kMay},
     {kWords, {4}, {}, 4, 128, kUnsigned, kAwq, kFloats, kNumbers, kMust, kNo},
 };
 constexpr SchemeRow kBlockRow{
@@ -84,6 +85,10 @@ CodeType code_of(DType type) {
 }
 
 }  // namespace
+
+bool has_grid(QuantizedScheme scheme) {
+  return row_of(scheme).packing == Packing::blocks && block_format(scheme).grid != Grid::none;
+}
 
 QuantizedLayout values_layout(const QuantizedFormat& given, DType type, const Shape& shape) {
   QuantizedLayout l;
@@ -127,6 +132,7 @@ QuantizedLayout values_layout(const QuantizedFormat& given, DType type, const Sh
       break;
     }
     case QuantizedScheme::gptq:
+    case QuantizedScheme::gptq_v2:
       if (l.rows * 32 % f.bits != 0) fail(std::format("words for whole rows of {} bits", f.bits));
       l.rows = l.rows * 32 / f.bits;
       l.stored_columns = l.columns = last;
@@ -136,7 +142,7 @@ QuantizedLayout values_layout(const QuantizedFormat& given, DType type, const Sh
       l.stored_columns = l.columns = last * 32 / f.bits;
   }
   const auto groups = [](std::int64_t size, std::int64_t group) { return group == 0 ? 1 : ceil_div(size, group); };
-  if (f.scheme == QuantizedScheme::gptq || f.scheme == QuantizedScheme::awq) {
+  if (groups_rows(f.scheme)) {
     l.group_rows = std::min(f.group, std::max<std::int64_t>(l.rows, 1)), l.group_columns = 1;
     l.scale_rows = groups(l.rows, l.group_rows), l.scale_columns = l.stored_columns;
   } else {
@@ -145,7 +151,9 @@ QuantizedLayout values_layout(const QuantizedFormat& given, DType type, const Sh
     };
     l.group_rows = within(f.group_rows, l.rows);
     l.group_columns = f.scheme == QuantizedScheme::integers ? within(f.group, l.stored_columns) : f.group;
-    l.scale_rows = groups(l.rows, l.group_rows), l.scale_columns = groups(l.stored_columns, l.group_columns);
+    // One group of all rows or columns is there even if these are none.
+    l.scale_rows = groups(l.rows, f.group_rows == 0 ? 0 : l.group_rows);
+    l.scale_columns = groups(l.stored_columns, f.group == 0 ? 0 : l.group_columns);
     if (f.scheme != QuantizedScheme::integers && l.stored_columns % l.group_columns != 0) {
       fail(std::format("a multiple of {} columns, not {}", l.group_columns, l.stored_columns));
     }
@@ -269,12 +277,14 @@ QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedFormat&
       }
       break;
     case QuantizedScheme::gptq:
+    case QuantizedScheme::gptq_v2:
       if (!w.zeros) {
         l.zero = ZeroForm::constant;
         l.constant = static_cast<double>(1 << (l.bits - 1));
         break;
       }
       l.zero = ZeroForm::columns;
+      l.constant = l.format.scheme == QuantizedScheme::gptq ? 1 : 0;
       check_type(kernel, l, "zeros", *w.zeros, kWords, leading, {l.scale_rows, packed_words()});
       break;
     case QuantizedScheme::awq:

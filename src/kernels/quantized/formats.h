@@ -24,7 +24,7 @@ enum class ZeroForm : std::uint8_t {
   bias,      // the same, added
   codes,     // for each scale, of the values' type
   bytes,     // packed, rows of whole bytes
-  columns,   // packed in words along columns, 1 less than the zero point
+  columns,   // packed in words along columns, QuantizedLayout::constant less than the zero point
   awq,       // packed in words along columns, in AWQ's order
 };
 inline constexpr std::string_view kZeroForms[] = {"none",  "constant", "numbers", "bias",
@@ -32,6 +32,14 @@ inline constexpr std::string_view kZeroForms[] = {"none",  "constant", "numbers"
 enum class ScaleForm : std::uint8_t { none, numbers, e8m0, e4m3 };
 
 struct BlockFormat;
+
+// Whether it is rows that share scales, for stored columns are what others' rows are.
+inline bool groups_rows(QuantizedScheme scheme) {
+  return scheme == QuantizedScheme::gptq || scheme == QuantizedScheme::gptq_v2 || scheme == QuantizedScheme::awq;
+}
+
+// Whether codes are entries of a codebook, which kernels bind as one more buffer.
+bool has_grid(QuantizedScheme scheme);
 
 struct QuantizedLayout {
   QuantizedFormat format;  // complete

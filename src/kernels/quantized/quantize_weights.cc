@@ -7,6 +7,7 @@
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
 #include "kernels/plan_cache.h"
+#include "kernels/quantized/block_search.h"
 #include "kernels/quantized/blocks.h"
 #include "kernels/quantized/encode_cpu.h"
 #include "kernels/quantized/key.h"
@@ -49,6 +50,7 @@ View bits_of(const View& view, std::int64_t begin, std::int64_t end, DType type)
 void record(gpu::Commands& commands, const QuantizedMatrix& w, const QuantizedLayout& l, const Encoding& e,
             const View& elements, const View& x) {
   Call call(commands, "quantize_weights");
+  call.include("quantize_steps");
   const int axes = x.rank() - 1, rows_axis = axes - 1;
   const std::int64_t columns = l.stored_columns;
   // Rows of the matrices, and of their groups, counted through.
@@ -110,6 +112,42 @@ void record(gpu::Commands& commands, const QuantizedMatrix& w, const QuantizedLa
   call.dispatch_groups(kName, together ? count : ceil_div(count, threads));
 }
 
+// The same of blocks whose scales are searched for.
+void record_search(gpu::Commands& commands, const QuantizedMatrix& w, const QuantizedLayout& l, const BlockSearch& s,
+                   const View& elements, const View& x) {
+  Call call(commands, "quantize_blocks");
+  const std::int64_t columns = l.stored_columns, blocks = l.scale_columns;
+  // Rows of the matrices, counted through.
+  const auto first = first_element(elements) / columns;
+  const std::int64_t end = first + elements.layout.offset_range()[1] / columns + 1;
+  const View whole = bits_of(w.values, first * row_bits(l), end * row_bits(l), DType::u8);
+  const int unit = unit_bits(l, whole), runs = l.blocks->elements / s.run;
+  call.write("values", bits_of(w.values, first * row_bits(l), end * row_bits(l), unsigned_type(unit)));
+  call.read("x", x);
+
+  const Shape counted(std::span(x.shape().begin(), x.shape().end() - 1));
+  Strides row_strides(std::span(elements.strides().begin(), elements.strides().end() - 1));
+  for (std::int64_t& stride : row_strides) stride /= columns;
+  call.iterate(counted);
+  call.strides("x", Strides(std::span(x.strides().begin(), x.strides().end() - 1))).strides("row", row_strides);
+  const std::int64_t count = element_count(counted) * blocks;
+  const std::uint32_t threads = workgroup_size(call.capabilities(), 64);
+  call.index_param("count", count).index_param("blocks", blocks).index_param("x_along", x.strides()[-1]);
+  call.opaque_zero().include("quantize_steps");
+  if (s.search == Search::nonlinear) call.include("block_nonlinear");
+  call.set("search", kSearches[static_cast<std::size_t>(s.search)]);
+  call.set("scheme", kQuantizedSchemes[static_cast<std::size_t>(s.scheme)]);
+  call.set("run", s.run).set("runs", runs).set("half", s.half).set("of_scale", s.of_scale);
+  call.set("first", std::format("{:.1f}", s.first)).set("tries", s.tries).set("magnitudes", s.magnitudes);
+  call.set("unit", unit).set("bytes", l.blocks->bytes).set("threads", threads);
+  call.set("least_magnitude", std::int64_t{std::bit_cast<std::uint32_t>(kLeastMagnitude)});
+  // Operations of the search, about so many a try and number.
+  const int tries = s.search == Search::offsets ? s.tries : s.search == Search::ternary ? 1 : 18;
+  call.cost({.flops = 20.0 * tries * static_cast<double>(x.count())});
+  call.variant("blocks", "scales are searched for");
+  call.dispatch_groups(kName, ceil_div(count, threads / static_cast<std::uint32_t>(runs)));
+}
+
 // In parts of whole groups.
 void on_gpu(gpu::Commands& commands, const QuantizedMatrix& w, const QuantizedLayout& l, const Encoding& e,
             const View& x) {
@@ -121,7 +159,11 @@ void on_gpu(gpu::Commands& commands, const QuantizedMatrix& w, const QuantizedLa
                                         : large || (w.scales && group < 4) ? DType::u16
                                                                            : DType::u8);
   const int rows_axis = x.rank() - 2;
-  const auto run = [&](const View& part, const View& from) { record(commands, w, l, e, part, from); };
+  const BlockSearch* const search = block_search(l.format.scheme);
+  const auto run = [&](const View& part, const View& from) {
+    if (search) return record_search(commands, w, l, *search, part, from);
+    record(commands, w, l, e, part, from);
+  };
   AxisMask may_cut = every_axis();
   may_cut[static_cast<std::size_t>(rows_axis + 1)] = false;
   may_cut[static_cast<std::size_t>(rows_axis)] = l.scale_rows > 1;

@@ -36,10 +36,6 @@
 {% set packed = zero == 'bytes' %}
 {% if code in ['e4m3', 'e5m2'] %}{% set float_bits = '4u, 3u, true' if code == 'e4m3' else '5u, 2u, false' %}{% endif %}
 
-// No compiler can take it for a real number, or fuse it with a sum. Divisors that are constants go through it, too:
-// NVIDIA's compiler (580) combines them with the factors of div_rn_f32's corrections, which then correct nothing.
-fn rounded(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ p.opaque_zero); }
-fn magnitude_bits(x: f32) -> u32 { return bitcast<u32>(x) & 0x7fffffffu; }
 fn not_minus_zero(x: f32) -> f32 { return select(x, 0.0, bitcast<u32>(x) == 0x80000000u); }
 // x / s; 0 of x's sign where s is 0.
 fn quotient(x: f32, s: f32) -> f32 {

@@ -10,7 +10,7 @@
   p.w_row: how many rows of the first row's group come before it.
   adds: something is added to the product of scale and code. rounds: the product is rounded first, to product_type.
   halved: Factors.zero is a factor of the code instead, 0.5 where the scale, 2^-127, would be a denormal number.
-  mask: the bits of a code. half: the code in the middle. wide: words are bound four at a time. shifted, whole_words:
+  zero_more: a zero point is so much more than what is packed. mask: the bits of a code. half: the code in the middle. wide: words are bound four at a time. shifted, whole_words:
   values do not begin with a word; blocks do, and are whole words. even_bytes: blocks begin at even bytes. Of runs: quantized_runs.wgsl.
 
   options:
@@ -26,6 +26,7 @@
     shifted: flag
     fours: flag
     zero: none, constant, numbers, bias, codes, bytes, columns, awq
+    zero_more: 0, 1
     run_scales: 0, 1, 2, 4
     adds: flag
     halved: flag
@@ -240,9 +241,9 @@ fn factors_of(i: u32) -> Factors {
   let at = p.w_zeros_o + group_row * p.w_zero_row + group_column / 32u * {{ bits }}u + bit / 32u;
   let zeros = {{ 'from_bit(w_zeros_buf[at], w_zeros_buf[at + 1u], bit % 32u)' if bits == 3 else 'w_zeros_buf[at] >> (bit % 32u)' }};
 {% if fours %}
-  f.zero = vec4<f32>((vec4<u32>(zeros) >> vec4<u32>(0u, {{ bits }}u, {{ bits * 2 }}u, {{ bits * 3 }}u)) & vec4<u32>({{ mask }}u)) + 1.0;
+  f.zero = vec4<f32>((vec4<u32>(zeros) >> vec4<u32>(0u, {{ bits }}u, {{ bits * 2 }}u, {{ bits * 3 }}u)) & vec4<u32>({{ mask }}u)) + {{ zero_more }}.0;
 {% else %}
-  f.zero = f32(zeros & {{ mask }}u) + 1.0;
+  f.zero = f32(zeros & {{ mask }}u) + {{ zero_more }}.0;
 {% endif %}
 {% elif zero == 'awq' %}
   let zeros = w_zeros_buf[p.w_zeros_o + group_row * p.w_zero_row + group_column / 8u];

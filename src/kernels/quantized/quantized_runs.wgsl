@@ -11,7 +11,7 @@
   block format's piece, with run_at(i) where its bytes begin, and run_quad(name, i, q); else it has none.
 
   options:
-    run_span: 1, 2, 4, 8
+    run_span: 1, 2, 4
     run_words: 0
     run_bits: 0, number
     run_range: number

@@ -60,6 +60,14 @@ View elements_of(const View& view, std::int64_t begin, std::int64_t end) {
   return View(view.buffer, view.offset + static_cast<std::uint64_t>(bytes), view.dtype, {end - begin});
 }
 
+// A codebook in memory of the device, which lives as long as the plan of the call.
+View on_device(const gpu::Device& device, Grid grid) {
+  const std::span<const std::uint32_t> words = grid_words(grid);
+  const Buffer buffer = device.allocate(words.size_bytes());
+  device.upload(buffer, 0, std::as_bytes(words));
+  return {buffer, 0, DType::u32, {static_cast<std::int64_t>(words.size())}};
+}
+
 }  // namespace
 
 std::uint64_t quantized_bytes(const QuantizedLayout& l, std::int64_t first, std::int64_t count) {
@@ -103,6 +111,7 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   call.include("quantized_reader").opaque_zero().set("operand", name);
   call.set("packing", kPackings[static_cast<int>(l.packing)]).set("code", kCodeTypes[static_cast<int>(l.code)]);
   call.set("bits", l.bits).set("mask", (std::int64_t{1} << l.bits) - 1).set("half", std::int64_t{1} << l.bits >> 1);
+  call.set("zero_more", l.zero == ZeroForm::columns ? static_cast<int>(l.constant) : 0);
   call.set("shifted", misaligned != 0).set("fours", l.in_fours());
   call.set("zero", kZeroForms[static_cast<int>(l.zero)]);
   const bool shifts = l.zero == ZeroForm::numbers || l.zero == ZeroForm::codes || l.zero == ZeroForm::bytes;
@@ -133,13 +142,17 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   call.set("per_column", per_column);
   const bool in_order = l.scales_in_order() && !w.groups;
   call.set("in_order", in_order);
-  const bool held = w.scales && bits(w.scales->dtype) == 16 && in_order && !per_column && l.scale == ScaleForm::numbers &&
+  const bool held = w.scales && bits(w.scales->dtype) == 16 && in_order && !per_column &&
+                    l.scale == ScaleForm::numbers &&
                     (l.zero == ZeroForm::none || l.zero == ZeroForm::constant ||
                      (l.zero == ZeroForm::bias && w.zeros->dtype == w.scales->dtype));
   call.set("halves_held", held ? weft::name(w.scales->dtype) : std::string_view());
   const bool literal = l.group_columns <= 4096 && std::has_single_bit(static_cast<std::uint64_t>(l.group_columns));
   call.set("group", literal ? l.group_columns : 0).set("several", several).set("rows_say", w.groups.has_value());
   if (l.blocks) {
+    if (l.blocks->grid != Grid::none) {
+      call.raw("w_grid", on_device(call.device(), l.blocks->grid), "u32", 4, gpu::Access::read);
+    }
     if (!l.blocks->shared_piece.empty()) call.include(l.blocks->shared_piece);
     call.include(l.blocks->piece);
     if (options.runs) call.include("quantized_runs");
