@@ -125,6 +125,10 @@ class FunctionsBench {
     measure("gammainc", [&] { return gammainc(q, abs(x) * 5); });
     measure("gammaincc", [&] { return gammaincc(q, abs(x) * 5); });
     measure("betainc", [&] { return betainc(q, 2, p); });
+    measure("gammaincinv", [&] { return gammaincinv(q, p); });
+    measure("betaincinv", [&] { return betaincinv(q, 2, p); });
+    measure("j0", [&] { return j0(x); });
+    measure("k0", [&] { return k0(abs(x)); });
     measure("i0", [&] { return i0(x); });
     measure("i0e", [&] { return i0e(x); });
     measure("i1", [&] { return i1(x); });

@@ -152,6 +152,10 @@ def cases():
     yield "gammainc", None, lambda: sp.gammainc(q, five), torch and (lambda: torch.special.gammainc(tq, tfive))
     yield "gammaincc", None, lambda: sp.gammaincc(q, five), torch and (lambda: torch.special.gammaincc(tq, tfive))
     yield "betainc", None, lambda: sp.betainc(q, f32(2), p), None
+    yield "gammaincinv", None, lambda: sp.gammaincinv(q, p), None
+    yield "betaincinv", None, lambda: sp.betaincinv(q, f32(2), p), None
+    yield "j0", None, lambda: sp.j0(x), torch and (lambda: torch.special.bessel_j0(tx))
+    yield "k0", None, lambda: sp.k0(np.abs(x)), torch and (lambda: torch.special.modified_bessel_k0(tx.abs()))
     for name in ("i0", "i0e", "i1", "i1e"):
         t = getattr(torch.special, name) if torch else None
         yield name, None, lambda name=name: getattr(sp, name)(x), t and (lambda t=t: t(tx))

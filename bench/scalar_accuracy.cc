@@ -14,6 +14,7 @@
 #include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 #include "cpu/executor.h"
 #include "kernels/cpu_loops.h"
@@ -68,9 +69,17 @@ Arguments argument(const Function& f, std::uint64_t i, int log2) {
   }
   const auto a = std::bit_cast<float>(static_cast<std::uint32_t>(mix(2 * i)));
   const auto b = std::bit_cast<float>(static_cast<std::uint32_t>(mix(2 * i + 1)));
-  if (i % 2) return {a, b};
+  const bool inverse = f.name.ends_with("incinv") || f.name == "gammainccinv";
+  if (i % 2 && !inverse) return {a, b};
   const double u = static_cast<double>(mix(3 * i) >> 11) * 0x1p-53;
   const double v = static_cast<double>(mix(3 * i + 1) >> 11) * 0x1p-53;
+  // Parameters from ¼ on, of which x is no high power of the probability.
+  if (inverse) {
+    const double w = static_cast<double>(mix(3 * i + 2) >> 11) * 0x1p-53;
+    const auto shape = static_cast<float>(std::exp2(14 * u - 2));
+    if (f.operands == 2) return {shape, static_cast<float>(v)};
+    return {shape, static_cast<float>(std::exp2(14 * v - 2)), static_cast<float>(w)};
+  }
   // Parameters of distributions, and quantiles about their means.
   if (f.name.starts_with("gammainc")) {
     const double shape = std::exp2(24 * u - 12);
@@ -101,7 +110,11 @@ double scale(const Function& f, double want, Arguments x) {
   }
   if (f.name == "hardsigmoid") return std::max(y, 0.5);
   // Factors of small results may be 0 before these are.
-  if (f.name.starts_with("gammainc") || f.name == "betainc") return std::max(y, 0x1p-100);
+  if (f.name.starts_with("gammainc") || f.name.starts_with("betainc")) return std::max(y, 0x1p-100);
+  // The amplitude, where there are zeros.
+  if (f.name == "j0" || f.name == "y0" || f.name == "y1" || (f.name == "j1" && std::abs(x[0]) > 1)) {
+    return std::max(y, std::min(1.0, std::sqrt(2 / (std::numbers::pi * std::abs(static_cast<double>(x[0]))))));
+  }
   if (!f.negative) return y;
   const double a = std::abs(static_cast<double>(x[0]));
   if (f.name == "digamma") return std::max(1.0, y + std::log(a + 1));

@@ -250,10 +250,11 @@ def accuracy(_):
         "reference is the CPU's function in f64. Arguments are bit patterns of f32 at equal distances: all exponents, both signs, "
         "infinities and NaN. Denormal arguments and results, which WGSL lets a GPU flush, are not counted. 0 is correctly rounded "
         "everywhere.\n\n"
-        "Where terms cancel the unit is that of the largest of them: for `logaddexp` (its two terms), `hardsigmoid` (½), and `lgamma` and "
-        "`digamma` of negative arguments (at least 1), whose zeros f32 cannot represent closely. That of `gammainc`, `gammaincc` and "
+        "Where terms cancel the unit is that of the largest of them: for `logaddexp` (its two terms), `hardsigmoid` (½), `lgamma` and "
+        "`digamma` of negative arguments (at least 1), whose zeros f32 cannot represent closely, and `j0`, `j1`, `y0` and `y1` (the "
+        "amplitude, √(2/(πx)), but at most 1). That of `gammainc`, `gammaincc` and "
         "`betainc`, whose arguments are parameters from 2^-12 to 2^12 and quantiles about the mean, is at least that of 2^-100: "
-        "factors of smaller results may be 0. An empty cell was not measured since the function changed. Numbers of arguments are minima; functions that were measured again separately had more.\n\n"
+        "factors of smaller results may be 0. The inverses of these have parameters from ¼ to 2^12. An empty cell was not measured since the function changed. Numbers of arguments are minima; functions that were measured again separately had more.\n\n"
         "Functions of f16, bf16 and 8-bit floats compute in f32, by shorter forms if a device's own exp2, log2 and roots pass a "
         "self-test: within 2^-14 of the result (2^-12 for bf16) before it is rounded. A test covers all 16-bit numbers.\n\n")
     devices = [json.loads(path.read_text()) for path in sorted((ROOT / "docs/data").glob("accuracy-*.json"))]

@@ -49,8 +49,8 @@ struct QuantizeWeightsOptions {
 // Weights x [..., rows, columns], f32, f16, bf16 or (on the cpu) f64, in that format: each group by its own range, to
 // the same bits on every device, by the rules of MLX, ONNX and GGUF that weft/kernels/quantized.h has. Rows must be
 // whole groups, but of integers and of nbits, whose last group is padded (the result's format.columns then says so).
-// They have no derivatives. Throws ShapeError, TypeError, InvalidArgument; Unsupported of schemes whose scales come
-// from calibration or a search: gptq, awq, q2_k to q6_k, iq4_nl.
+// They have no derivatives. Throws ShapeError, TypeError, InvalidArgument; Unsupported of schemes whose weights
+// come from calibration or from codebooks: gptq, gptq_v2, awq, ggml_nvfp4, iq1_s to iq3_xxs.
 QuantizedWeights quantize_weights(const Operand& x, const QuantizedFormat& format,
                                   const QuantizeWeightsOptions& options = {});
 
@@ -78,7 +78,7 @@ Tensor quantized_matmul(const Operand& x, const QuantizedWeights& w, const Quant
 
 // Rows of the weights [rows, columns], one for each index: [indices..., columns]. Negative indices count from the end;
 // those outside are clamped.
-// Throws ShapeError, TypeError, InvalidArgument; Unsupported of gptq, whose rows lie across words.
+// Throws ShapeError, TypeError, InvalidArgument; Unsupported of gptq and gptq_v2, whose rows lie across words.
 Tensor quantized_embedding(const QuantizedWeights& w, const Operand& indices, std::optional<DType> dtype = {});
 
 }  // namespace weft

@@ -55,30 +55,33 @@ Tensor gammaincc(const TensorLike& a, const TensorLike& x);
 // outside of [0, 1], of a = b = 0 and of two infinities; of one that is 0 or infinite the limit. Errors are those of
 // gammainc(), and there is a derivative for x alone.
 Tensor betainc(const TensorLike& a, const TensorLike& b, const TensorLike& x);
-// The x >= 0 with gammainc(a, x) = p: 0 at p = 0, infinity at 1; NaN of p outside of [0, 1], of negative a and, within,
-// of an a that is 0 or infinite. The error is what a relative one of 3e-6 (f64: 1e-14 · (1 + |log p|)) in the lesser of p
-// and 1 - p makes of x, and 5e-7 of x (1e-15): p is all that is known of it, and small a take it to the power 1 / a. The
-// derivative for p, of which the error is 1e-7 · a |log x| and more, is known; for a there is none, as of gammainc().
+// The x >= 0 with gammainc(a, x) = p: 0 at p = 0, infinity at 1. NaN of p outside of [0, 1] and of negative a; in
+// between also of an a that is 0 or infinite. The error is what a relative one of 3e-6 in the lesser of p and 1 - p
+// makes of x (small a take p to the power 1 / a), and 5e-7 of x; of f64 1e-14 · (1 + |log p|), and 1e-15. Its
+// derivative for p, of which the error is 1e-7 · a |log x| and more, is known; for a there is none, as of gammainc():
+// Unsupported. Source: Gil, Segura and Temme, "Efficient and accurate algorithms for the computation and inversion of
+// the incomplete gamma function ratios", 2012, for Halley's method.
 Tensor gammaincinv(const TensorLike& a, const TensorLike& p);
 // The x >= 0 with gammaincc(a, x) = q: infinity at q = 0, 0 at 1. Errors and derivatives are those of gammaincinv().
 Tensor gammainccinv(const TensorLike& a, const TensorLike& q);
-// The x with betainc(a, b, x) = p, in [0, 1]. NaN of p outside of [0, 1], of a and b that are not above 0 and, within, of
-// two infinities; of one the limit. Errors are those of gammaincinv(), and there is a derivative for p alone.
+// The x in [0, 1] with betainc(a, b, x) = p. NaN of p outside of [0, 1], of a and b that are not above 0, and, but for
+// p of 0 and 1, of two infinities; of one that is infinite the limit. Errors are those of gammaincinv(), and there is a
+// derivative for p alone.
 Tensor betaincinv(const TensorLike& a, const TensorLike& b, const TensorLike& p);
-// The Bessel function of the first kind of order 0: even, 1 at 0, 0 at infinities. The error is 5e-7 of √(2/(π|x|)), but
-// at most of 1, since at zeros f32 does not hold x well enough; of f64 1e-15. Derivatives, as those of the next seven,
-// are formulas of these functions, with errors of that size.
+// The Bessel function of the first kind of order 0: even, 1 at 0, 0 at infinities. The error is 5e-7 of √(2/(π|x|)),
+// but at most of 1, also at its zeros; of f64 1e-15. Derivatives, as those of the next seven, are formulas of these
+// functions, with errors of that size.
 Tensor j0(const Operand& x);
-// The Bessel function of the first kind of order 1: odd, about x / 2 near 0, ±0 at infinities. Errors are those of j0(),
-// but for |x| < 2, where they are relative.
+// The Bessel function of the first kind of order 1: odd, about x / 2 near 0, ±0 at infinities. Errors are those of
+// j0(), for |x| below 2 also relative ones.
 Tensor j1(const Operand& x);
-// The Bessel function of the second kind of order 0: -infinity at 0, NaN below, 0 at infinity. Errors are those of j0(),
-// near 0, where it is larger than 1, relative ones.
+// The Bessel function of the second kind of order 0: -infinity at 0, NaN below, 0 at infinity. Errors are those of
+// j0(), or as large a part of the result if that is more.
 Tensor y0(const Operand& x);
 // The Bessel function of the second kind of order 1: about -2 / (πx) near 0, NaN below. Errors are those of y0().
 Tensor y1(const Operand& x);
-// The modified Bessel function of the second kind of order 0: infinity at 0, NaN below, 0 at infinity. The relative error
-// is below 5e-7, of f64 2e-15, where the result is a normal number.
+// The modified Bessel function of the second kind of order 0: infinity at 0, NaN below, 0 at infinity. The relative
+// error is below 5e-7, of f64 2e-15, where the result is a normal number.
 Tensor k0(const Operand& x);
 // exp(x) · k0(x), without underflow. The derivative is a difference: its error is 5e-7 of the result, not of itself.
 Tensor k0e(const Operand& x);

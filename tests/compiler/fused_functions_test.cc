@@ -73,8 +73,7 @@ bool is_wild(ScalarOp op) {
   return op == rem || op == ScalarOp::remainder || op == floor_divide || op == ScalarOp::lgamma || op == digamma ||
          op == ScalarOp::gammainc || op == ScalarOp::gammaincc || op == ScalarOp::gammaincinv ||
          op == ScalarOp::gammainccinv || op == ScalarOp::j0 || op == ScalarOp::j1 || op == ScalarOp::y0 ||
-         op == ScalarOp::y1 || op == ScalarOp::tan || op == ScalarOp::sin ||
-         op == ScalarOp::cos;
+         op == ScalarOp::y1 || op == ScalarOp::tan || op == ScalarOp::sin || op == ScalarOp::cos;
 }
 
 // A float's operation with an unexact product may be one fused multiply-add.

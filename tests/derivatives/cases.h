@@ -40,6 +40,7 @@ void add_fft_derivatives(DerivativeCases& cases);
 void add_numeric_derivatives(DerivativeCases& cases);
 void add_linalg_derivatives(DerivativeCases& cases);
 void add_qr_derivatives(DerivativeCases& cases);
+void add_eig_derivatives(DerivativeCases& cases);
 void add_eigh_derivatives(DerivativeCases& cases);
 void add_svd_derivatives(DerivativeCases& cases);
 

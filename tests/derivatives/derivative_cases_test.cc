@@ -344,6 +344,7 @@ const DerivativeCases& derivative_cases() {
     add_numeric_derivatives(cases);
     add_linalg_derivatives(cases);
     add_qr_derivatives(cases);
+    add_eig_derivatives(cases);
     add_eigh_derivatives(cases);
     add_svd_derivatives(cases);
     return cases;

@@ -23,8 +23,9 @@ void add_elementwise_derivatives(DerivativeCases& cases) {
     const auto range = [&](double low, double high) { c.low = low, c.high = high; };
     if (name == "acosh") range(1.2, 3);
     for (const std::string_view positive :
-         {"sqrt", "rsqrt", "log", "log2", "log10", "log1p", "lgamma", "digamma", "pow", "cbrt", "reciprocal", "div",
-          "div_rn", "hypot", "atan2", "rem", "remainder", "floor_divide", "y0", "y1", "k0", "k1", "k0e", "k1e"}) {
+         {"sqrt",      "rsqrt",        "log",        "log2", "log10",  "log1p", "lgamma", "digamma",
+          "pow",       "cbrt",         "reciprocal", "div",  "div_rn", "hypot", "atan2",  "rem",
+          "remainder", "floor_divide", "y0",         "y1",   "k0",     "k1",    "k0e",    "k1e"}) {
       if (name == positive) range(0.3, 3);
     }
     for (const std::string_view small : {"asin", "acos", "atanh", "erfinv"}) {

@@ -26,6 +26,11 @@ void add_decompositions_cases(NamedCases& c) {
   c.same("eigvalsh", {a}, {{"upper", yes}}, eigvalsh(a, true));
   c.refused("eigh", {high}, {}, [&] { eigh(high); });
 
+  c.same("eig", {a}, {}, eig(a));
+  c.same("eigvals", {a}, {}, eigvals(a));
+  c.refused("eig", {high}, {}, [&] { eig(high); });
+  c.refused("eigvals", {high}, {}, [&] { eigvals(high); });
+
   c.same("svd", {high}, {}, svd(high));
   c.same("svd", {high}, {{"full_matrices", no}}, svd(high, false));
   c.same("svdvals", {high}, {}, svdvals(high));

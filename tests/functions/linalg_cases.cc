@@ -38,6 +38,8 @@ void add_linalg_cases(NamedCases& c) {
   c.same("kron", {x, y}, {}, kron(x, y));
   c.same("matrix_power", {whole}, {{"n", Number(3)}}, matrix_power(whole, 3));
   c.same("matrix_power", {a}, {{"n", Number(-2)}}, matrix_power(a, -2));
+  c.same("expm", {a}, {}, expm(a));
+  c.refused("expm", {x}, {}, [&] { expm(x); });
   c.same("multi_dot", {x, y.T(), x}, {}, multi_dot({x, y.T(), x}));
   c.refused("inner", {x, c.floats({4})}, {}, [&] { inner(x, c.floats({4})); });
   c.refused("cross", {x, y}, {{"axis", Number(2)}}, [&] { cross(x, y, 2); });

@@ -248,7 +248,7 @@ class Attempt {
       case 27:
         return requantize(x, scale(y), zero(z), {.dtype = type(), .axis = axis()});
       case 28: {
-        const QuantizedFormat format{static_cast<QuantizedScheme>(below(20)),
+        const QuantizedFormat format{static_cast<QuantizedScheme>(below(std::size(kernels::kQuantizedSchemes))),
                                      static_cast<int>(below(3) ? below(9) : number()), below(2) ? 0 : number(),
                                      below(2) ? 1 : number(), below(2) ? 0 : number()};
         const auto maybe_type = [&] { return below(3) ? std::optional<DType>() : type(); };
@@ -274,6 +274,7 @@ class Attempt {
     const Tensor a = below(4) ? add(kMatrices[below(4)], square) : value();
     const Tensor b = below(4) ? add(a.dtype(), sides) : value();
     const bool upper = below(2) == 0;
+    if (below(12) == 0) return below(2) ? eig(a).vectors : below(2) ? expm(a) : eigvals(value());
     if (below(12) == 0) return below(2) ? eigh(a, upper).vectors : eigvalsh(below(2) ? a : value(), upper);
     switch (below(29)) {
       case 0: return cholesky(a, upper);

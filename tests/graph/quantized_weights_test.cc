@@ -140,7 +140,7 @@ TEST_P(QuantizedWeightsTest, WeightsOfEveryScheme) {
 
 // No weight is further from what is stored than the scale of its group, of which 2^bits - 1 are its range.
 TEST_P(QuantizedWeightsTest, RoundTrips) {
-  const View values = random_view(rng_, {2, 6, 160}, DType::f32);
+  const View values = random_view(rng_, {2, 6, 256}, DType::f32);
   set_values(values, [&](std::int64_t) { return random_int(rng_, -1000, 1000) * 1e-3; });
   const Tensor x = tensor_of(values);
   struct Case {
@@ -149,10 +149,26 @@ TEST_P(QuantizedWeightsTest, RoundTrips) {
     QuantizeWeightsOptions options = {};
   };
   for (const auto& [format, bits, options] :
-       {Case{{affine, 4, 32}, 4}, Case{{affine, 8, 32}, 8, {.scales = DType::f16}}, Case{{nbits, 6, 64}, 6},
-        Case{{nbits, 3, 16}, 3, {.zeros = true}}, Case{{QuantizedScheme::integers}, 8},
-        Case{{QuantizedScheme::integers, 0, 24, 2}, 4, {.values = DType::u4, .zeros = true}}, Case{{q4_0}, 4},
-        Case{{q4_1}, 4}, Case{{q5_0}, 5}, Case{{q8_0}, 8}, Case{{mxfp4}, 2}, Case{{mxfp8}, 3}, Case{{nvfp4}, 2}}) {
+       {Case{{affine, 4, 32}, 4},
+        Case{{affine, 8, 32}, 8, {.scales = DType::f16}},
+        Case{{nbits, 6, 64}, 6},
+        Case{{nbits, 3, 16}, 3, {.zeros = true}},
+        Case{{QuantizedScheme::integers}, 8},
+        Case{{QuantizedScheme::integers, 0, 24, 2}, 4, {.values = DType::u4, .zeros = true}},
+        Case{{q4_0}, 4},
+        Case{{q4_1}, 4},
+        Case{{q5_0}, 5},
+        Case{{q8_0}, 8},
+        Case{{mxfp4}, 2},
+        Case{{mxfp8}, 3},
+        Case{{nvfp4}, 2},
+        Case{{q2_k}, 2},
+        Case{{q3_k}, 3},
+        Case{{q4_k}, 4},
+        Case{{q5_k}, 5},
+        Case{{q6_k}, 6},
+        Case{{iq4_nl}, 4},
+        Case{{iq4_xs}, 4}}) {
     SCOPED_TRACE(kernels::kQuantizedSchemes[static_cast<std::size_t>(format.scheme)]);
     const QuantizedWeights w = quantize_weights(x, format, options);
     EXPECT_EQ(w.shape(), x.shape());
@@ -172,7 +188,7 @@ TEST_P(QuantizedWeightsTest, RoundTrips) {
               ones_like(x).to_vector<float>());
   }
   // A product reads what the same run stored.
-  const Tensor rows = integers({3, 160});
+  const Tensor rows = integers({3, 256});
   const auto product = [&](const Tensor& t) { return quantized_matmul(rows, quantize_weights(t, {q8_0})); };
   EXPECT_EQ(compile(product)(x).to_vector<float>(), product(x).to_vector<float>());
   const QuantizedWeights none = quantize_weights(zeros({0, 64}), {affine});
@@ -200,8 +216,8 @@ TEST_P(QuantizedWeightsTest, EmbeddingsOfEveryScheme) {
     if (in.size() > 4 && in[4].buffer) w.groups = tensor_of(in[4]);
     const View want = data.operands(c, "outputs")[0];
     const auto made = [&] { return quantized_embedding(w, tensor_of(in[1]), want.dtype); };
-    if (w.format.scheme == gptq) {
-      EXPECT_THAT(thrown_by(made), HasSubstr("Unsupported: quantized_embedding: rows of gptq lie across words"));
+    if (w.format.scheme == gptq || w.format.scheme == gptq_v2) {
+      EXPECT_THAT(thrown_by(made), HasSubstr("Unsupported: quantized_embedding: rows of gptq"));
       continue;
     }
     if (want.dtype == DType::f64 && GetParam() != "cpu") continue;
@@ -591,7 +607,10 @@ TEST(QuantizedWeights, SaysWhatDoesNotFit) {
   EXPECT_THAT(stored(x, {q8_0}), HasSubstr("whole groups of 32, which share a scale in q8_0"));
   EXPECT_THAT(stored(x, {nbits, 4, 32, 1, 99}), HasSubstr("expected 99 columns, as its format says"));
   EXPECT_THAT(stored(x, {gptq}), HasSubstr("Unsupported: quantize_weights: weights of gptq are calibrated"));
-  EXPECT_THAT(stored(x, {q4_k}), HasSubstr("Unsupported: quantize_weights: blocks of q4_k come from a search"));
+  EXPECT_THAT(stored(x, {gptq_v2}), HasSubstr("Unsupported: quantize_weights: weights of gptq_v2 are calibrated"));
+  EXPECT_THAT(stored(x, {iq3_s}),
+              HasSubstr("Unsupported: quantize_weights: blocks of iq3_s are only read; it makes those of q4_0, q4_1,"));
+  EXPECT_THAT(stored(x, {q4_k}), HasSubstr("whole groups of 256, which share a scale in q4_k"));
   EXPECT_THAT(stored(of(DType::i32, {4, 64}), {affine}), HasSubstr("quantize_weights: x is i32 [4, 64]"));
   EXPECT_THAT(stored(of(DType::f32, {64}), {affine}), HasSubstr("quantize_weights: x"));
   EXPECT_THAT(stored({}, {affine}), HasSubstr("x is an undefined Tensor"));

@@ -3,6 +3,7 @@
 #include "attention_cases.h"
 #include "support/differential.h"
 #include "support/throws.h"
+#include "support/unfilled.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
 #include "support/unfilled.h"

@@ -61,7 +61,7 @@ class CpuKernelsReference : public testing::Test {
                                           "sampling",    "rnn",    "quantize",      "attention_gradient",
                                           "fft",         "linalg", "distributions", "qr",
                                           "eigh",        "svd",    "incomplete",    "quantized", "products",
-                                          "search"};
+                                          "search",      "eig"};
   CpuKernelsReference() {
     // Tolerances are those of sums in f64. LAPACK's results are compared with the same references, on the device cpu,
     // in tests/graph, and with their definitions in linalg_test.cc.

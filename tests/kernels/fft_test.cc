@@ -12,6 +12,7 @@
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/quick.h"
+#include "support/unfilled.h"
 #include "weft/error.h"
 #include "support/unfilled.h"
 

@@ -13,6 +13,7 @@
 #include "kernels/plan_cache.h"
 #include "kernels/quantized/quantized_matmul.h"
 #include "kernels/quantized_cases.h"
+#include "kernels/reduce/reduce_form.h"
 #include "kernels/scalar_cases.h"
 #include "kernels/softmax/softmax_split.h"
 #include "kernels/split_form.h"
@@ -41,9 +42,9 @@ std::int64_t size_of(Rng& rng, std::int64_t least, std::int64_t most, std::int64
 
 // Sizes of rows and columns that are multiples of 16, or any.
 Shape large_matrix(Rng& rng) {
-  constexpr std::int64_t kSizes[][2] = {{4096, 4096}, {64, 65536}, {65536, 64}, {700, 50257}, {50257, 333},
-                                        {8, 1 << 20}, {1 << 20, 8}, {1024, 32768}, {32768, 1024}, {3, 4000000},
-                                        {2048, 20480}, {4096, 30000}, {100, 300}, {300, 100}};
+  constexpr std::int64_t kSizes[][2] = {{4096, 4096},  {64, 65536},   {65536, 64},   {700, 50257},  {50257, 333},
+                                        {8, 1 << 20},  {1 << 20, 8},  {1024, 32768}, {32768, 1024}, {3, 4000000},
+                                        {2048, 20480}, {4096, 30000}, {100, 300},    {300, 100}};
   const auto& [rows, columns] = pick(rng, kSizes);
   const std::int64_t more = rng() % 3 == 0 ? static_cast<std::int64_t>(rng() % 5) : 0;
   return {rows + more, columns + (rng() % 3 == 0 ? more : 0)};
@@ -65,9 +66,7 @@ Problem transposed_copy(Rng& rng, std::uint64_t) {
           .outputs = list(y),
           .call = [form](Stream& s, auto in, auto out) {
             if (!form || !s.gpu() || bits(in[0].dtype) > 32) return kernels::copy(s, in[0], out[0]);
-            kernels::call_once(s, {in, out}, [&](Stream& t) {
-              kernels::transpose_gpu(*t.gpu(), in[0], out[0], form);
-            });
+            kernels::call_once(s, {in, out}, [&](Stream& t) { kernels::transpose_gpu(*t.gpu(), in[0], out[0], form); });
           }};
 }
 
@@ -101,10 +100,11 @@ Problem large_lu(Rng& rng, std::uint64_t) {
             .call = [](Stream& s, auto, auto out) { kernels::lu(s, out[0], out[0], out[1], out[2], out[3]); }};
   }
   const std::int64_t n = random_int(rng, 1, 40), m = size_of(rng, 100, 80000, 1), steps = std::min(m, n);
-  return {.what = std::format("lu of {} x {}", m, n),
-          .inputs = list(large(type, {m, n})),
-          .outputs = list(large(type, {m, n}), large(DType::i32, {steps}), large(DType::i32, {m}), large(DType::i32, {})),
-          .call = [](Stream& s, auto in, auto out) { kernels::lu(s, in[0], out[0], out[1], out[2], out[3]); }};
+  return {
+      .what = std::format("lu of {} x {}", m, n),
+      .inputs = list(large(type, {m, n})),
+      .outputs = list(large(type, {m, n}), large(DType::i32, {steps}), large(DType::i32, {m}), large(DType::i32, {})),
+      .call = [](Stream& s, auto in, auto out) { kernels::lu(s, in[0], out[0], out[1], out[2], out[3]); }};
 }
 
 Problem compressed(Rng& rng, std::uint64_t) {
@@ -179,7 +179,9 @@ Problem users_kernel(Rng& rng, std::uint64_t) {
   if (rng() % 2) {
     kernel.wgsl = "fn kernel(i: u32) { store_y(i, load_x(i)); }";
   } else {
-    kernel.wgsl = "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) { store_y(id.x, load_x(id.x)); }";
+    kernel.wgsl =
+        "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) { store_y(id.x, "
+        "load_x(id.x)); }";
     kernel.workgroups = [](auto, auto) { return std::array<std::uint32_t, 3>{1, 1, 1}; };
   }
   return {.what = "a user's kernel",
@@ -279,7 +281,8 @@ Problem convolutions(Rng& rng, std::uint64_t number) {
   kernels::ConvOptions options{.groups = depthwise ? c : 1};
   for (int d = 0; d < spatial; ++d) {
     const std::int64_t size = spatial == 3 ? 16 : rng() % 3 ? 56 : 31, window = random_int(rng, 1, 4);
-    const std::int64_t stride = random_int(rng, 1, 2), dilation = random_int(rng, 1, 2), before = rng() % 2 * (window / 2);
+    const std::int64_t stride = random_int(rng, 1, 2), dilation = random_int(rng, 1, 2),
+                       before = rng() % 2 * (window / 2);
     options.strides.push_back(stride), options.dilations.push_back(dilation), options.before.push_back(before);
     x.push_back(size), w.push_back(window);
     y.push_back((size + 2 * before - (window - 1) * dilation - 1) / stride + 1);
@@ -384,7 +387,7 @@ Problem reductions(Rng& rng, std::uint64_t number) {
   Shape shape = large_matrix(rng);
   if (rng() % 4 == 0) shape = {shape[0] * shape[1] / 64 / 4, 64, random_int(rng, 1, 8)};
   // Rows that begin anywhere, a few elements long or many.
-  if (rng() % 4 == 0) shape = {random_int(rng, 1, 100000), random_int(rng, 1, rng() % 2 ? 12 : 3000)};
+  if (rng() % 4 == 0) shape = {random_int(rng, 1, 100000), random_int(rng, 1, rng() % 2 ? 40 : 3000)};
   const std::uint64_t offset = rng() % 3 == 0 && bits(type) <= 32 ? static_cast<std::uint64_t>(bits(type)) / 8 : 0;
   const int axis = random_int(rng, 0, shape.rank() - 1);
   Shape result = shape;
@@ -398,7 +401,19 @@ Problem reductions(Rng& rng, std::uint64_t number) {
               kernels::arg_reduce(s, kernels::ArgKind::max, in[0], out[0], std::array{axis});
             }};
   }
-  const auto kind = static_cast<kernels::ReduceKind>(random_int(rng, 0, static_cast<int>(kernels::ReduceKind::deviation)));
+  if (number % 4 == 1) {
+    // In forms of measurements: of rows that begin anywhere, fewer than a step for each of a row's threads, or many.
+    const Shape rows{random_int(rng, 1, 1000), random_int(rng, 65, 130) * 2 + 1};
+    const kernels::ReduceForm form{{1u << random_int(rng, 2, 7), 1}, 4, rng() % 2 ? 1 : random_int(rng, 1, 3)};
+    return {.what = std::format("sums of {} in forms of measurements", to_string(rows)),
+            .inputs = list(large(DType::f16, rows)),
+            .outputs = list(large(DType::f16, {rows[0], 1})),
+            .call = [form](Stream& s, auto in, auto out) {
+              if (s.gpu()) kernels::reduce_in_form(s, kernels::ReduceKind::sum, in[0], out[0], std::array{1}, form);
+            }};
+  }
+  const auto kind =
+      static_cast<kernels::ReduceKind>(random_int(rng, 0, static_cast<int>(kernels::ReduceKind::deviation)));
   return {.what = std::format("reduction {} along axis {} of {}", static_cast<int>(kind), axis, to_string(x)),
           .inputs = list(x),
           .outputs = list(large(type, result)),
@@ -475,11 +490,15 @@ Problem quantised(Rng& rng, std::uint64_t number) {
                          ? w.views[1].dtype
                          : pick(rng, kFloats);
   if (what == 0) {
-    return {.what = "weights decoded", .inputs = w.views, .outputs = list(large(type, w.shape)),
+    return {.what = "weights decoded",
+            .inputs = w.views,
+            .outputs = list(large(type, w.shape)),
             .call = [w](Stream& s, auto in, auto out) { kernels::dequantize_weights(s, w.matrix(in), out[0]); }};
   }
   if (what == 1) {
-    return {.what = "weights stored", .inputs = list(large(type, w.shape)), .outputs = w.views,
+    return {.what = "weights stored",
+            .inputs = list(large(type, w.shape)),
+            .outputs = w.views,
             .call = [w](Stream& s, auto in, auto out) {
               try {
                 kernels::quantize_weights(s, in[0], w.matrix(out));
@@ -555,8 +574,25 @@ Problem folds(Rng& rng, std::uint64_t) {
   for (int d = 0; d < spatial; ++d) y.push_back(random_int(rng, 4, 6));
   for (int d = 0; d < spatial; ++d) x.push_back(2);
   for (int d = 0; d < spatial; ++d) x.push_back(y[2 + d] - 1);
-  return {.what = "a fold", .inputs = list(large(DType::f32, x)), .outputs = list(large(DType::f32, y)),
+  return {.what = "a fold",
+          .inputs = list(large(DType::f32, x)),
+          .outputs = list(large(DType::f32, y)),
           .call = [](Stream& s, auto in, auto out) { kernels::fold(s, in[0], out[0]); }};
+}
+
+// Parts at given places of tensors whose axes cannot be joined, of as many as there may be.
+Problem placed_parts(Rng& rng, std::uint64_t number) {
+  constexpr DType kTypes[] = {DType::i64, DType::f64, DType::f16, DType::u8};
+  const DType type = kTypes[number % std::size(kTypes)];
+  const int rank = number / std::size(kTypes) % 2 ? 8 : random_int(rng, 1, 7);
+  Shape whole, part;
+  for (int d = 0; d < rank; ++d) whole.push_back(random_int(rng, 2, 3)), part.push_back(random_int(rng, 1, 2));
+  return {.what = "a part of a tensor is replaced",
+          .inputs = list(large(type, part), large(DType::i32, {1})),
+          .outputs = list(large(type, whole)),
+          .call = [](Stream& s, auto in, auto out) {
+            kernels::dynamic_update_slice(s, in[0], in[1], out[0], std::array{0});
+          }};
 }
 
 // Matrices too large for workgroup memory.
@@ -690,7 +726,8 @@ Problem scalar_functions(Rng& rng, std::uint64_t number) {
   std::vector<std::function<void(Stream&, std::span<const View>, std::span<const View>)>> calls;
   for (std::size_t i = number % kFormsCycle; i < lists.size(); i += kFormsCycle) {
     const Expression& e = lists[i].expression;
-    const std::size_t first = p.inputs.size(), out_at = p.outputs.size(), count = static_cast<std::size_t>(e.input_count());
+    const std::size_t first = p.inputs.size(), out_at = p.outputs.size(),
+                      count = static_cast<std::size_t>(e.input_count());
     p.what += "; " + lists[i].what;
     int bits_of_all = 0;
     for (const auto& node : e.nodes()) {
@@ -730,25 +767,31 @@ Problem scalar_functions(Rng& rng, std::uint64_t number) {
 }  // namespace
 
 const std::map<std::string, NumberedGenerator>& forms_cases() {
-  static const auto& all = *new std::map<std::string, NumberedGenerator>{
-      {"large transpose", transposed_copy}, {"large repeat", repeats}, {"large lu", large_lu},
-      {"large compress", compressed},       {"large rows", rows},      {"late rows", late_rows},
-      {"random counts", counts},            {"custom", users_kernel},  {"matrix attention", matrix_attention},
-      {"products", products},
-      {"convolutions", convolutions},
-      {"chosen attention", chosen_attention},
-      {"attention gradients", attention_gradients},
-      {"reductions", reductions},
-      {"row gradients", row_gradients},
-      {"shared columns", shared_columns},
-      {"sorts", sorts},
-      {"quantised", quantised},
-      {"random numbers", random_numbers},
-      {"transforms", transforms},
-      {"folds", folds},
-      {"decompositions", decompositions},
-      {"recurrences", recurrences},
-      {"scalar functions", scalar_functions}};
+  static const auto& all = *new std::map<std::string, NumberedGenerator>{{"large transpose", transposed_copy},
+                                                                         {"large repeat", repeats},
+                                                                         {"large lu", large_lu},
+                                                                         {"large compress", compressed},
+                                                                         {"large rows", rows},
+                                                                         {"late rows", late_rows},
+                                                                         {"random counts", counts},
+                                                                         {"custom", users_kernel},
+                                                                         {"matrix attention", matrix_attention},
+                                                                         {"products", products},
+                                                                         {"convolutions", convolutions},
+                                                                         {"chosen attention", chosen_attention},
+                                                                         {"attention gradients", attention_gradients},
+                                                                         {"reductions", reductions},
+                                                                         {"row gradients", row_gradients},
+                                                                         {"shared columns", shared_columns},
+                                                                         {"sorts", sorts},
+                                                                         {"quantised", quantised},
+                                                                         {"random numbers", random_numbers},
+                                                                         {"transforms", transforms},
+                                                                         {"folds", folds},
+                                                                         {"placed parts", placed_parts},
+                                                                         {"decompositions", decompositions},
+                                                                         {"recurrences", recurrences},
+                                                                         {"scalar functions", scalar_functions}};
   return all;
 }
 

@@ -1,8 +1,9 @@
 // Problems for forms_test.cc alone, which plans them and does not run them: tensors larger than a test can fill, forms
-// that launchers take only for these, and kernels that have no generator of random problems. Their views have no memory.
+// that launchers take only for these, and kernels that have no generator of random problems. Their views have no
+// memory.
 //
-// Some go through all of a list, functions or forms, instead of drawing one: problem n has what is in its place n modulo
-// kFormsCycle, so that so many problems in a row have all.
+// Some go through all of a list, functions or forms, instead of drawing one: problem n has what is in its place n
+// modulo kFormsCycle, so that so many problems in a row have all.
 #pragma once
 
 #include <cstdint>

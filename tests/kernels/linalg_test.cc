@@ -10,6 +10,7 @@
 #include "kernels/operands.h"
 #include "support/differential.h"
 #include "support/quick.h"
+#include "support/unfilled.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "support/unfilled.h"

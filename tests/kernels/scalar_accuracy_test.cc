@@ -101,12 +101,11 @@ View to_view(const std::vector<float>& v) {
 
 // Functions without an independent reference here: compared with the CPU in f64, which is tested against mpmath and
 // SciPy (functions_reference_test.cc).
-constexpr std::string_view kByReference[] = {"cbrt",       "expm1",  "log10",  "log1p",   "asin",       "acos",
-                                             "atan",       "sinh",   "cosh",   "asinh",   "acosh",      "atanh",
-                                             "erfc",       "erfinv", "lgamma", "digamma", "logsigmoid", "mish",
-                                             "leaky_relu", "elu",    "selu",   "celu",    "hardswish",  "softsign",
-                                             "j0",         "j1",     "y0",     "y1",      "k0",         "k1",
-                                             "k0e",        "k1e"};
+constexpr std::string_view kByReference[] = {
+    "cbrt",       "expm1", "log10",      "log1p", "asin", "acos",   "atan",      "sinh",
+    "cosh",       "asinh", "acosh",      "atanh", "erfc", "erfinv", "lgamma",    "digamma",
+    "logsigmoid", "mish",  "leaky_relu", "elu",   "selu", "celu",   "hardswish", "softsign",
+    "j0",         "j1",    "y0",         "y1",    "k0",   "k1",     "k0e",       "k1e"};
 
 std::vector<double> by_cpu(std::string_view name, const View& x) {
   cpu::Executor cpu;
@@ -118,8 +117,8 @@ std::vector<double> by_cpu(std::string_view name, const View& x) {
   return values(y);
 }
 
-// Where terms cancel, the bound is relative to the largest of them (scalar_ops.h): lgamma and digamma below 0, and Bessel
-// functions at their zeros.
+// Where terms cancel, the bound is relative to the largest of them (weft/expression.h): lgamma and digamma below 0, and
+// Bessel functions at their zeros.
 double largest_term(std::string_view name, double x, double want) {
   if (name == "j0" || name == "j1" || name == "y0" || name == "y1") {
     // (That of J1 near 0 is the result.)
@@ -596,9 +595,9 @@ TEST_P(ScalarAccuracy, IncompleteGammaAndBeta) {
   }
 }
 
-// The error of x is what one of 3e-6 in the lesser of the probability and what it lacks of 1 makes of it, and 5e-7 of x.
-// By the CPU's f64, which is tested against mpmath (tests/reference/incomplete.py); what a change of the probability makes
-// of x by differences.
+// The error of x is what one of 3e-6 in the lesser of the probability and what it lacks of 1 makes of it, and 5e-7 of
+// x. By the CPU's f64, which is tested against mpmath (tests/reference/incomplete.py); what a change of the probability
+// makes of x by differences.
 TEST_P(ScalarAccuracy, InversesOfIncompleteGammaAndBeta) {
   Rng rng(20);
   gpu::Device& device = test::device(GetParam());

@@ -27,66 +27,9 @@ inline Tolerance tolerance(ScalarOp op, DType type) {
     const bool large = op == ScalarOp::div || op == reciprocal || op == ScalarOp::pow;
     return {.ulp = 4, .absolute = large ? 1e-3 : 1e-5, .relative = 1e-5};
   }
-  const double few = type == DType::f32 ? 4.0 : 1.0;
-  switch (op) {
-    case neg:
-    case ScalarOp::abs:
-    case sign:
-    case ScalarOp::ceil:
-    case ScalarOp::floor:
-    case ScalarOp::trunc:
-    case ScalarOp::round:
-    case relu:
-    case min:
-    case max:
-    case ScalarOp::fmin:
-    case ScalarOp::fmax:
-    case clamp:
-    case rem:
-    case ScalarOp::remainder:
-    case select:
-    case ScalarOp::copysign:
-    case ScalarOp::nextafter:
-    case ScalarOp::complex:
-    case square:
-    case add:
-    case sub:
-    case mul:
-    case div_rn:
-      return {};
-    case ScalarOp::fma:
-      return {.ulp = 1, .absolute = 1e-6, .relative = 1e-6};  // fused or not
-    case ScalarOp::lerp:
-      return {.ulp = 2, .absolute = 2e-6, .relative = 1e-6};
-    case sqrt:
-    case rsqrt:
-    case reciprocal:
-    case ScalarOp::div:
-      return {.ulp = type == DType::f32 ? 3.0 : 1.0};
-    case ScalarOp::gammainc:
-    case ScalarOp::gammaincc:
-    case ScalarOp::betainc:
-      return {.ulp = few, .absolute = 2e-38, .relative = 3e-6};
-    // What 3e-6 of the probability makes of x, for parameters from ¼ on: up to four times that (make_fit).
-    case ScalarOp::gammaincinv:
-    case ScalarOp::gammainccinv:
-    case ScalarOp::betaincinv:
-      return {.ulp = few, .absolute = 2e-38, .relative = 2e-5};
-    // Four units of the amplitude, which is at most 1.
-    case ScalarOp::j0:
-    case ScalarOp::j1:
-    case ScalarOp::y0:
-    case ScalarOp::y1:
-      return {.ulp = few, .absolute = 6e-7};
-    // Terms that cancel.
-    case logaddexp:
-      return {.ulp = few, .absolute = 1e-6};
-    case ScalarOp::lgamma:
-    case digamma:
-      return {.ulp = few, .absolute = 4e-6, .relative = 4e-7};
-    default:
-      return {.ulp = few};
-  }
+  const kernels::ErrorBound error = kernels::info(op).error();
+  const double ulp = type == DType::f32 ? error.ulp : std::min(error.ulp, 1.0);
+  return {.ulp = ulp, .absolute = error.absolute, .relative = error.relative};
 }
 
 inline Tolerance composite_tolerance(DType type) { return {.ulp = type == DType::f32 ? 4.0 : 1.0, .absolute = 3e-7}; }

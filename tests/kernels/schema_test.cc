@@ -26,8 +26,9 @@ std::vector<Shape> shapes_of(const Schema& kernel, std::string_view name) {
     return {{1, 1, 1}};
   }
   if (kernel.family == "quantize") return {{1, 1}};
-  if (kernel.name == "eigh" && name == "w") return {{1}};
-  if (kernel.name == "eigh" && name == "v") return {{1, 1}};
+  const bool eigen = kernel.name == "eig" || kernel.name == "eigh";
+  if (eigen && name == "w") return {{1}};
+  if (eigen && name == "v") return {{1, 1}};
   if (name == "info") return {Shape{}};
   if (name == "pivots" || name == "order" || (kernel.family == "linalg" && name == "s")) return {{1}};
   if (name == "y") return {{1, 1}, {1}, {1, 2}, {1, 1, 1}, {1, 1, 1, 1}};

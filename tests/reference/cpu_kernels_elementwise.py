@@ -1,6 +1,7 @@
 """Elementwise functions and conversions for cpu_kernels.py, by NumPy, SciPy and Python's integers."""
 import math
 
+import mpmath as mp
 import numpy as np
 import scipy.special as sp
 from cpu_kernel_cases import *  # noqa: F403
@@ -132,6 +133,29 @@ def complex_functions(corners):
     case("pow", [base, whole], [T("c64", base.values ** whole.values)], relative=2e-6, absolute=1e-6)
     zeros = T("c64", np.zeros(4))
     case("pow", [zeros, T("c64", [0, 2, 1.5 + 2j, 0.25])], [T("c64", [1, 0, 0, 0])])
+
+
+def bessel(name, v):
+    """By mpmath: SciPy's are not exact near the zeros of J and Y, and NaN at infinities."""
+    order, kind, scaled = int(name[1]), name[0], name.endswith("e")
+    if math.isnan(v) or (v < 0 and kind != "j"):
+        return math.nan
+    if math.isinf(v):
+        return math.copysign(0.0, v) if name == "j1" else 0.0
+    if v == 0:
+        return {"j": 1.0 if order == 0 else v, "y": -math.inf, "k": math.inf}[kind]
+    f = {"j": mp.besselj, "y": mp.bessely, "k": mp.besselk}[kind]
+    return float(f(order, mp.mpf(v)) * (mp.exp(v) if scaled else 1))
+
+
+def bessel_functions():
+    own = np.random.default_rng(23)  # so that the values of other kernels stay
+    few = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e-4, 2.4048255, 3.8317060, 0.8935769, 2.1971413, 99.5]
+    for type in FLOATS:
+        v = np.concatenate([few, own.normal(0, 3, 20), np.abs(own.normal(0, 3, 30)), own.uniform(0, 200, 20)])
+        x = T(type, v)
+        for name in ("j0", "j1", "y0", "y1", "k0", "k1", "k0e", "k1e"):
+            case(name, [x], [T(type, [bessel(name, u) for u in x.values])], **close(name, type))
 
 
 def elementwise():

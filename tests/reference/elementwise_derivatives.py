@@ -204,6 +204,39 @@ add("mse_loss", lambda x: x * x)
 for target in (0, 0.25, 1):
     add(f"binary_cross_entropy_with_logits {target:g}", lambda x: (1 - target) * x + softplus(-x))
 
+
+first_orders = {}
+
+
+def bessel(f, n, x):
+    """Of Y and K by those of orders 0 and 1, of which the others are sums (Abramowitz and Stegun 9.1.27, 9.6.26)."""
+    if f is mp.besselj:
+        return f(n, x)
+    if (f, x) not in first_orders:
+        first_orders[f, x] = f(0, x), f(1, x)
+    sign = -1 if f is mp.bessely else 1
+    v = list(first_orders[f, x])
+    for k in range(1, abs(n)):
+        v.append(2 * k / x * v[-1] + sign * v[-2])
+    return v[abs(n)] * (-1 if sign < 0 and n < 0 and n % 2 else 1)
+
+
+def of_bessel(f, n, x, order):
+    """The derivative of that order of J, Y or K of order n (Abramowitz and Stegun 9.1.31, 9.6.29)."""
+    sign = 1 if f is mp.besselk else -1
+    total = sum(sign**i * mp.binomial(order, i) * bessel(f, n - order + 2 * i, x) for i in range(order + 1))
+    return (-1 if f is mp.besselk else 1) ** order * total / 2**order
+
+
+with mp.workdps(50):
+    for name, f, n in (("j0", mp.besselj, 0), ("j1", mp.besselj, 1), ("y0", mp.bessely, 0), ("y1", mp.bessely, 1),
+                       ("k0", mp.besselk, 0), ("k1", mp.besselk, 1)):
+        add(name, None, WIDE if f is mp.besselj else [x for x in POSITIVE if x < 86 or f is mp.bessely],
+            exact=[lambda x, f=f, n=n, k=k: of_bessel(f, n, x, k) for k in (1, 2, 3)])
+    for n in (0, 1):
+        add(f"k{n}e", None, POSITIVE, exact=[lambda x, n=n, k=k: mp.exp(x) * sum(
+            mp.binomial(k, i) * of_bessel(mp.besselk, n, x, i) for i in range(k + 1)) for k in (1, 2, 3)])
+
 OUT.mkdir(exist_ok=True)
 np.save(OUT / "bytes.npy", np.frombuffer(bytes(bytes_), dtype=np.uint8))
 (OUT / "cases.json").write_text("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]\n")

@@ -1,6 +1,7 @@
 """Values of the regularised incomplete gamma and beta functions for tests/kernels/cpu_kernels_reference_test.cc and
 tests/kernels/scalar_accuracy_test.cc: writes tests/data/incomplete. Those of the gamma functions are mpmath's, since SciPy's are not
-exact for large parameters; those of the beta function SciPy's."""
+exact for large parameters; those of the beta function SciPy's. Inverses are SciPy's, mended by Newton's method with
+mpmath's functions."""
 import json
 import pathlib
 
@@ -50,6 +51,42 @@ def proportions(n):
     return a, b, np.clip(x, 1e-6, 1 - 2**-20)
 
 
+def solved(start, tail, density, p):
+    """The x where tail(x) = p, from SciPy's, by Newton's method for the logarithms. density: the tail's derivative times x."""
+    x = mp.mpf(start)
+    for _ in range(40):
+        step = -mp.log(tail(x) / p) * tail(x) / density(x)
+        x *= mp.exp(step)
+        if abs(step) < mp.mpf(10) ** -25:
+            return x
+    raise ValueError(f"no solution near {start}")
+
+
+def gamma_inverse(a, p, upper=False):
+    if not (a >= 0 and 0 <= p <= 1):
+        return np.nan
+    if p in (0, 1):
+        return np.inf if (p == 1) != upper else 0.0
+    if a == 0 or np.isinf(a):
+        return np.nan
+    with mp.workdps(60):
+        density = lambda x: mp.exp(a * mp.log(x) - x - mp.loggamma(a)) * (-1 if upper else 1)  # noqa: E731
+        tail = lambda x: mp.gammainc(a, x, mp.inf, regularized=True) if upper else mp.gammainc(a, 0, x, regularized=True)  # noqa: E731
+        return float(solved((sp.gammainccinv if upper else sp.gammaincinv)(a, p), tail, density, mp.mpf(p)))
+
+
+def beta_inverse(a, b, p):
+    if not (a > 0 and b > 0 and 0 <= p <= 1):
+        return np.nan
+    if p in (0, 1):
+        return float(p)
+    if np.isinf(a) or np.isinf(b):
+        return np.nan if a == b else float(np.isinf(a))
+    with mp.workdps(60):
+        density = lambda x: x**a * (1 - x) ** (b - 1) / mp.beta(a, b)  # noqa: E731
+        return float(solved(sp.betaincinv(a, b, p), lambda x: mp.betainc(a, b, 0, x, regularized=True), density, mp.mpf(p)))
+
+
 for type in FLOATS:
     near = {"relative": 4e-12, "absolute": 1e-300} if type == "f64" else {"ulp": 1}
     edge = [0.0, -0.0, 1.0, 2.5, 0.125, -1.0, np.inf, np.nan]
@@ -67,6 +104,26 @@ for type in FLOATS:
     inside = (a.values > 0) & (b.values > 0) & (x.values < 1)
     a, b, x = (T(type, v.values[inside]) for v in (a, b, x))
     case("betainc", [a, b, x], [T(type, sp.betainc(a.values, b.values, x.values))], **near)
+def probabilities(n):
+    return np.where(np.arange(n) % 3 < 2, rng.random(n), np.exp(-rng.exponential(8, n)))
+
+
+# Of the parameters here x is at most the twentieth power of the probability.
+for type in FLOATS:
+    near = {"relative": 1e-12, "absolute": 1e-300} if type == "f64" else {"ulp": 1}
+    given = "f32" if type == "f64" else type
+    edge = [0.0, -0.0, 1.0, 2.5, 0.125, -1.0, np.inf, np.nan, 1.5]
+    n = 120 if type in ("f64", "f32") else 30
+    a, p = (m.ravel() for m in np.meshgrid(edge, edge))
+    a = T(type, T(given, np.append(a, np.exp(rng.uniform(np.log(0.05), np.log(200), n)))).values)
+    p = T(type, T(given, np.append(p, probabilities(n))).values)
+    case("gammaincinv", [a, p], [T(type, [gamma_inverse(*v) for v in zip(a.values, p.values)])], **near)
+    case("gammainccinv", [a, p], [T(type, [gamma_inverse(*v, upper=True) for v in zip(a.values, p.values)])], **near)
+    edge = [0.0, 1.0, 2.5, -1.0, np.inf, np.nan]
+    a, b, p = (m.ravel() for m in np.meshgrid(edge, edge, [0.0, -0.0, 0.25, 0.75, 1.0, -1.0, 1.5, np.nan]))
+    a, b = (T(type, T(given, np.append(v, np.exp(rng.uniform(np.log(0.05), np.log(200), n)))).values) for v in (a, b))
+    p = T(type, T(given, np.append(p, probabilities(n))).values)
+    case("betaincinv", [a, b, p], [T(type, [beta_inverse(*v) for v in zip(a.values, b.values, p.values)])], **near)
 np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))
 lines = (json.dumps(c, separators=(",", ":")) for c in cpu_kernel_cases.cases)
 (OUT / "cases.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")

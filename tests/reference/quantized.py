@@ -6,7 +6,7 @@ evaluator (DequantizeLinear). GPTQ's and AWQ's layouts and MatMulNBits are writt
 is checked against onnxruntime where that has the width. Products are those of these weights in f64.
 
 Weights are computed in f32, so what one multiplication gives is the same on every machine, and compared as bits. Codes
-that weights are stored as are those of MLX, gguf and onnxruntime, byte for byte; of 8-bit floats, and where MLX's CPU and GPUs
+that weights are stored as are those of MLX, gguf, ggml_blocks.py and onnxruntime, byte for byte; of 8-bit floats, and where MLX's CPU and GPUs
 differ, those of ml_dtypes."""
 import itertools
 import json
@@ -22,6 +22,7 @@ from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi import _pybind_state as runtime
 
 import cpu_kernel_cases
+import ggml_blocks
 from cpu_kernel_cases import PACKED, T, case
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "data" / "quantized"
@@ -294,9 +295,11 @@ def by_rows(rows, group, type, columns):
     return scales_of(type, (-(-rows // group), columns))
 
 
-def gptq(rows, columns, bits=4, group=128, type="f16", shifts=True, shuffled=None, word="i32", full=False):
+def gptq(rows, columns, bits=4, group=128, type="f16", shifts=True, shuffled=None, word="i32", full=False,
+         less=1):
     """AutoGPTQ: codes are a stream of bits down each column of words; zero points less 1 are such a stream along each
-    row of words. Here no zero point is 0, which it stores as a code of ones (but `full`: the zero point after that)."""
+    row of words. Here no zero point is 0, which it stores as a code of ones (but `full`: the zero point after that). `less`
+    0: GPTQ's format v2, which stores the zero points themselves."""
     codes = rng.integers(0, 1 << bits, (rows, columns))
     scales = by_rows(rows, group, type, columns)
     count = scales.shape[0]
@@ -309,9 +312,9 @@ def gptq(rows, columns, bits=4, group=128, type="f16", shifts=True, shuffled=Non
         z = rng.integers(0, (1 << bits) - 1, (count, columns))
         if full:
             z[:, ::3] = (1 << bits) - 1
-        points, zeros = z + 1, as_word(words(z, bits), word)
+        points, zeros = z + less, as_word(words(z, bits), word)
     w = (codes - points[index]).astype(np.float32) * scales.f32[index]
-    attributes = changed(scheme="gptq", bits=bits, **({"group": group} if group != 128 else {}))
+    attributes = changed(scheme="gptq" if less else "gptq_v2", bits=bits, **({"group": group} if group != 128 else {}))
     values = as_word(np.ascontiguousarray(words(codes.T, bits).T), word)
     return Matrix(attributes, w, values, scales, zeros, groups)
 
@@ -335,13 +338,21 @@ QT = gguf.GGMLQuantizationType
 # Its name there, and where in a block its numbers of f16 are.
 GGUF = {"q4_0": (QT.Q4_0, [0]), "q4_1": (QT.Q4_1, [0, 2]), "q5_0": (QT.Q5_0, [0]), "q5_1": (QT.Q5_1, [0, 2]),
         "q8_0": (QT.Q8_0, [0]), "q2_k": (QT.Q2_K, [80, 82]), "q3_k": (QT.Q3_K, [108]), "q4_k": (QT.Q4_K, [0, 2]),
-        "q5_k": (QT.Q5_K, [0, 2]), "q6_k": (QT.Q6_K, [208]), "iq4_nl": (QT.IQ4_NL, [0]), "ggml_mxfp4": (QT.MXFP4, [])}
+        "q5_k": (QT.Q5_K, [0, 2]), "q6_k": (QT.Q6_K, [208]), "iq4_nl": (QT.IQ4_NL, [0]), "ggml_mxfp4": (QT.MXFP4, []),
+        "tq1_0": (QT.TQ1_0, [52]), "tq2_0": (QT.TQ2_0, [64]), "iq4_xs": (QT.IQ4_XS, [0]), "iq3_s": (QT.IQ3_S, [0]),
+        "iq3_xxs": (QT.IQ3_XXS, [0]), "iq2_s": (QT.IQ2_S, [0]), "iq2_xs": (QT.IQ2_XS, [0]), "iq2_xxs": (QT.IQ2_XXS, [0]),
+        "iq1_s": (QT.IQ1_S, [0]), "iq1_m": (QT.IQ1_M, [48]), "ggml_nvfp4": (QT.NVFP4, [])}
 FINITE = [0x0000, 0x8000, 0x0001, 0x83FF, 0x7BFF, 0xFBFF]  # 0, -0, denormal numbers, ±65504
 SPECIAL = [0x7C00, 0xFC00, 0x7E00, 0xFD01]                 # infinities and NaN
 
 
+def block_size(scheme):
+    return gguf.GGML_QUANT_SIZES[GGUF[scheme][0]][0]
+
+
 def blocks(scheme, rows, columns, scales=None):
-    """Random bytes; f16 numbers of sane size, or those scales in turn. Of ggml_mxfp4, codes of E8M0."""
+    """Random bytes; f16 numbers of sane size, or those scales in turn. Of ggml_mxfp4, codes of E8M0, of ggml_nvfp4 four
+    of E4M3."""
     type, at = GGUF[scheme]
     elements, size = gguf.GGML_QUANT_SIZES[type]
     count = rows * columns // elements
@@ -351,9 +362,15 @@ def blocks(scheme, rows, columns, scales=None):
         bits = np.float16(sane).view(np.uint16)
         if scales is not None:
             bits = np.resize(np.roll(scales, k), count).astype(np.uint16)
+        if scheme == "iq1_m":  # the high halves of every second byte
+            nibbles = bits[:, None] >> np.arange(0, 16, 4, dtype=np.uint16) & 15
+            data[:, place + 1::2] = data[:, place + 1::2] & 15 | nibbles << 4
+            continue
         data[:, place:place + 2] = bits.astype("<u2")[:, None].view(np.uint8)
     if scheme == "ggml_mxfp4":
         data[:, 0] = rng.integers(118, 128, count) if scales is None else np.resize(scales, count)
+    if scheme == "ggml_nvfp4":
+        data[:, :4] = rng.integers(8, 0x60, (count, 4)) if scales is None else np.resize(scales, (count, 4))
     data = data.reshape(rows, -1)
     with np.errstate(all="ignore"):
         w = gguf.quants.dequantize(data, type)
@@ -439,7 +456,10 @@ for bits, rows, columns, group, word in [(3, 96, 11, 40, "u32"), (4, 24, 5, 8, "
 # A stored zero point of ones is 2^bits, not 0, which only some of the programs that read these files make of it.
 for bits in (2, 3, 4, 8):
     dequantized(gptq(32, 7, bits, 16, "f32", full=True))
+    dequantized(gptq(32, 7, bits, 16, "f32", full=True, less=0))
+    dequantized(gptq(32, 9, bits, 8, "f16", shuffled="i32", less=0), ["f16"])
 dequantized(gptq(16, 13, 4, 4, "f16", shuffled="i32"), EVERY)
+dequantized(gptq(64, 5, 4, 16, "f16", False, less=0), ["f32"])
 dequantized(stack(*(gptq(32, 8, 4, 16, "f16", shuffled="i32") for _ in range(2))), ["f16"])
 for type, word in itertools.product(NUMBERS, ("i32", "u32")):
     dequantized(awq(17, 24, 8, type, word), [type])
@@ -450,12 +470,15 @@ dequantized(stack(*(awq(6, 16, 3) for _ in range(2))))
 for scheme in GGUF:
     if scheme == "ggml_mxfp4":
         ordinary, special = [0, 1, 2, 3, 24, 253, 254, 255], []  # halves of 2^(code - 127); 255 is NaN
+    elif scheme == "ggml_nvfp4":
+        ordinary, special = [0x00, 0x80, 0x01, 0x07, 0x08, 0x7E, 0x7F, 0xFF], []  # without a sign; 127 is 0
     else:
         ordinary, special = FINITE, SPECIAL
-    big = gguf.GGML_QUANT_SIZES[GGUF[scheme][0]][0] == 256
+    size = block_size(scheme)
+    big = size == 256
     dequantized(blocks(scheme, 1, 256 if big else 64), EVERY[: 2 if big else 4])
-    dequantized(blocks(scheme, 2 if big else 3, 256 if big else 96), ["bf16" if big else "f32"])
-    dequantized(stack(*(blocks(scheme, 1, 256 if big else 32) for _ in range(2))))
+    dequantized(blocks(scheme, 2 if big else 3, size if size > 32 else 96), ["bf16" if big else "f32"])
+    dequantized(stack(*(blocks(scheme, 1, size) for _ in range(2))))
     dequantized(blocks(scheme, 1 if big else 2, 1024 if big else 128, ordinary[1:5] if big else ordinary))
     dequantized(blocks(scheme, 1, 256 if big else 128, ordinary[2:]), ["f16", "bf16"])
     if special:
@@ -488,8 +511,9 @@ def some_matrices():
     for bits, type, shifts, shuffled in [(4, "f16", True, "i32"), (3, "f32", True, None), (8, "bf16", False, "u32"),
                                          (2, "f16", True, None)]:
         yield gptq(32, 11, bits, 8, type, shifts, shuffled)
+    yield gptq(32, 10, 3, 8, "f16", shuffled="i32", less=0)
     yield from (awq(33, 16, 16, t) for t in NUMBERS)
-    yield from (blocks(s, 5 if s[-1] != "k" else 3, 64 if s[-1] != "k" else 256) for s in GGUF)
+    yield from (blocks(s, 3 if block_size(s) == 256 else 5, max(64, block_size(s))) for s in GGUF)
 
 
 INDEX_TYPES = ["i32", "i64", "u32", "u8", "i8", "i16"]
@@ -751,6 +775,24 @@ for scheme in ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "ggml_mxfp4"):
     stored(x, "f32", [Stored("u8", gguf.quants.quantize(x, GGUF[scheme][0]))], {"scheme": scheme})
     x = weights("f32", (2, 2, 32), 32)
     stored(x, "f32", [Stored("u8", gguf.quants.quantize(x, GGUF[scheme][0]))], {"scheme": scheme})
+
+
+# Blocks of ggml whose scales are searched for, and those of three values. A power of two more, or less, of all
+# numbers changes the block's scales alone; runs of zeros, of one number, of numbers of one sign, and with a far end.
+for scheme in ("q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_nl", "iq4_xs", "tq1_0", "tq2_0"):
+    def searched(x, type):
+        as_f32 = x.astype(np.float32)
+        data = gguf.quants.quantize(as_f32, GGUF[scheme][0]) if scheme[0] == "t" else ggml_blocks.quantized(as_f32, scheme)
+        stored(x, type, [Stored("u8", data.reshape(*x.shape[:-1], -1))], {"scheme": scheme})
+
+    for type in [*NUMBERS, "f64"]:
+        searched(weights(type, (2, 256), 16), type)
+    x = weights("f32", (3, 512), 16)
+    searched(x * np.repeat(2.0 ** rng.integers(-6, 7, (3, 32)), 16, -1).astype(np.float32), "f32")
+    searched(x * np.float32(2.0**-9), "f32")
+    searched(rng.integers(-8, 9, (2, 256)).astype(np.float32) * 0.25, "f32")
+    searched(np.abs(rng.standard_t(2, (1, 256))).astype(np.float32), "f32")
+    searched(weights("f32", (2, 2, 256), 32), "f32")
 
 
 # Ranges of nbits and integers: with zero points from min(x, 0) to max(x, 0), without by the element of largest

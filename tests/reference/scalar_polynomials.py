@@ -337,3 +337,54 @@ def stirling(r):  # a^(a - ½) exp(-a) / Γ(a) with a = 1 / r
 
 
 show("a^(a - ½) exp(-a) / Γ(a) in 1/a, a >= 1", minimax(stirling, mp.mpf(0), one, 6, lambda r: 1 / stirling(r)))
+
+# ---- Bessel functions. J and Y from 2.5 on by √(πx/2) times their modulus, and x times what their phase differs by from
+# x - (order + ½) π/2, over 1 / x² (Abramowitz and Stegun 9.2.17, 9.2.28, 9.2.29).
+mp.mp.dps = 34
+J, Y, I, K = mp.besselj, mp.bessely, mp.besseli, mp.besselk
+
+
+def modulus(order):
+    def f(z):
+        if z < mp.mpf("1e-9"):
+            return 1 + (4 * order**2 - 1) * z / 16
+        x = 1 / mp.sqrt(z)
+        return mp.sqrt((J(order, x) ** 2 + Y(order, x) ** 2) * mp.pi * x / 2)
+    return f
+
+
+def phase(order):
+    def f(z):
+        mu = 4 * order**2
+        if z < mp.mpf("1e-9"):
+            return (mu - 1) / mp.mpf(8) + z * (mu - 1) * (mu - 25) / 384
+        x = 1 / mp.sqrt(z)
+        c, s = mp.cos(x - (2 * order + 1) * mp.pi / 4), mp.sin(x - (2 * order + 1) * mp.pi / 4)
+        return x * mp.atan2(Y(order, x) * c - J(order, x) * s, J(order, x) * c + Y(order, x) * s)
+    return f
+
+
+for n in (0, 1):
+    show(f"√(πx/2) √(J{n}² + Y{n}²) in 1/x²", minimax(modulus(n), mp.mpf(0), mp.mpf("0.1601"), 6))
+    show(f"x (phase - x + {2 * n + 1}π/4) in 1/x²",
+         minimax(phase(n), mp.mpf(0), mp.mpf("0.1601"), 5, lambda z: mp.sqrt(z) + mp.mpf("1e-9")))
+of_square = lambda f, limit: near_zero(lambda z: f(mp.sqrt(z)), limit, 1e-12)  # noqa: E731
+near = mp.mpf("9.01")
+show("(J0 - 1) / x² in x²", minimax(of_square(lambda x: (J(0, x) - 1) / x**2, -one / 4), mp.mpf(0), near, 5))
+show("(J1/x - ½) / x² in x²", minimax(of_square(lambda x: (J(1, x) / x - one / 2) / x**2, -one / 16), mp.mpf(0), near, 5))
+show("Y0 - 2/π log(x) J0 in x²",
+     minimax(of_square(lambda x: Y(0, x) - 2 / mp.pi * mp.log(x) * J(0, x), 2 / mp.pi * (mp.euler - ln2)), mp.mpf(0), near, 6))
+show("(Y1 - 2/π (log(x) J1 - 1/x)) / x in x²",
+     minimax(of_square(lambda x: (Y(1, x) - 2 / mp.pi * (mp.log(x) * J(1, x) - 1 / x)) / x, (mp.euler - ln2 - one / 2) / mp.pi),
+             mp.mpf(0), near, 6))
+near = mp.mpf("1.002")
+show("(I0 - 1) / x² in x²", minimax(of_square(lambda x: (I(0, x) - 1) / x**2, one / 4), mp.mpf(0), near, 3))
+show("(I1/x - ½) / x² in x²", minimax(of_square(lambda x: (I(1, x) / x - one / 2) / x**2, one / 16), mp.mpf(0), near, 3))
+show("K0 + log(x) I0 in x²",
+     minimax(of_square(lambda x: K(0, x) + mp.log(x) * I(0, x), ln2 - mp.euler), mp.mpf(0), near, 4))
+show("(K1 - log(x) I1 - 1/x) / x in x²",
+     minimax(of_square(lambda x: (K(1, x) - mp.log(x) * I(1, x) - 1 / x) / x, (2 * mp.euler - 2 * ln2 - 1) / 4), mp.mpf(0), near, 4))
+for n in (0, 1):
+    far = lambda w, n=n: (K(n, 1 / w) * mp.exp(1 / w) / mp.sqrt(w) if w > mp.mpf("1e-6")  # noqa: E731
+                          else mp.sqrt(mp.pi / 2) * (1 + (4 * n * n - 1) * w / 8))
+    show(f"√x exp(x) K{n} in 1/x", minimax(far, mp.mpf(0), near, 9, lambda w, f=far: 1 / f(w)))

@@ -57,6 +57,7 @@ constexpr std::pair<std::string_view, std::string_view> kOpenNan[] = {
     {"attention_gradient", "of hidden keys it may reach the result, as its header says"},
     {"attention_with_log_sums", "the same"},
     {"cholesky", "a matrix with it has no factor, and what follows it in the factor is not defined"},
+    {"eig", "as eigh"},
     {"eigh", "a matrix with it has no eigenvalues, and rotations spread it in their order"},
     {"fft", "a product of complex numbers spreads it to both parts, a sum does not"},
     {"lu", "pivots are chosen by comparisons with it"},

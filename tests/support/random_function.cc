@@ -19,6 +19,7 @@
 #include "weft/pooling.h"
 #include "weft/recurrent.h"
 #include "weft/resampling.h"
+#include "weft/special.h"
 #include "weft/traced.h"
 
 namespace weft::test {
@@ -81,6 +82,8 @@ const std::vector<std::pair<const char*, One>>& functions_of_one() {
       {"erfinv", [](const Tensor& x) { return erfinv(tanh(x) * 0.8); }},
       {"lgamma", [](const Tensor& x) { return lgamma(square(x) + 0.5); }},
       {"digamma", [](const Tensor& x) { return digamma(square(x) + 0.5); }},
+      {"j0", [](const Tensor& x) { return j0(x); }},
+      {"k1e", [](const Tensor& x) { return k1e(square(x) + 0.5); }},
       {"sigmoid", [](const Tensor& x) { return sigmoid(x); }},
       {"logsigmoid", [](const Tensor& x) { return logsigmoid(x); }},
       {"softplus", [](const Tensor& x) { return softplus(x); }},

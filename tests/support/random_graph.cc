@@ -142,10 +142,22 @@ class Generator : public RandomGraphValues {
     return cast(y + expand_dims(expand_dims(cast(e.info, DType::f32), -1), -1), dtype_);
   }
 
+  // Of x xᵀ / k and something that is not symmetric, whose eigenvalues stay apart: real parts in their order, and lengths
+  // of elements, which no phase changes.
+  Tensor general(const Tensor& x) {
+    const std::int64_t n = x.shape()[-2], k = std::max<std::int64_t>(x.shape()[-1], 1);
+    const Tensor wide = tanh(cast(x, DType::f32));
+    const Tensor far = diag(linspace(0, 4.0 * static_cast<double>(std::max<std::int64_t>(n - 1, 0)), n));
+    const Tensor a = matmul(wide, wide.T()) * (0.5 / static_cast<double>(k)) + far + tril(full({n, n}, 0.1), -1);
+    if (up_to(1)) return cast(x + expand_dims(real(eigvals(a)), -1) * 0.1, dtype_);
+    const auto [w, v] = eig(a);
+    return cast(x + expand_dims(sum(square(abs(v)) * expand_dims(real(w), -2), -1) * 0.1, -1), dtype_);
+  }
+
   // A system with the positive definite matrix x xᵀ / k + 1, by its Cholesky factor.
   Tensor solve(const Tensor& x) {
     if (x.rank() < 2 || x.shape()[-2] > 16) return x;
-    if (up_to(2) == 0) return spectral(x);
+    if (up_to(2) == 0) return up_to(2) ? spectral(x) : general(x);
     const std::int64_t n = x.shape()[-2], k = std::max<std::int64_t>(x.shape()[-1], 1);
     const Tensor wide = tanh(cast(x, DType::f32));  // kernels take no narrower floats
     const Tensor a = matmul(wide, wide.T()) * (1 / static_cast<double>(k)) + eye(n, n, DType::f32);

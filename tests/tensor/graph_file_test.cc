@@ -228,6 +228,10 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
       const EighExResult e = eigh_ex(x(g, {2, 3, 3}, DType::c64), true);
       return std::vector{e.values, e.vectors, e.info, eigvalsh(x(g, {4, 4}))};
     };
+    all["eig"] = [=](Graph& g) {
+      const EigResult e = eig(x(g, {2, 3, 3}));
+      return std::vector{e.values, e.vectors, eigvals(x(g, {4, 4}, DType::c64))};
+    };
     all["svd"] = [=](Graph& g) {
       const SvdResult f = svd(x(g, {2, 4, 3}, DType::c64), false);
       return std::vector{f.u, f.s, f.vh};

@@ -9,9 +9,14 @@
 // nvfp4     MLX                     the same, E2M1; scales E4M3         value · scale
 // nbits     ONNX MatMulNBits        u8 [rows, blocks, group bytes]      (value - zero) · scale, zeros?
 // gptq      AutoGPTQ                u32 [rows · bits / 32, cols]        (value - zero) · scale, zeros?, groups?
+// gptq_v2   GPTQModel               the same, other zeros               (value - zero) · scale, zeros?, groups?
 // awq       AutoAWQ                 u32 [rows, cols / 8]                (value - zero) · scale
 // q4_0 …    GGUF, the same names    u8 [rows, bytes], with the scales   ggml's
 // u32 may be i32, as PyTorch has it; E4M3 scales are u8 or f8e4m3.
+//
+// GGUF's blocks are q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl and ggml_mxfp4 (its MXFP4) of 32 elements, ggml_nvfp4 (its
+// NVFP4) of 64, and of 256 q2_k to q6_k, iq4_xs, tq1_0 and tq2_0, which have three values, and those whose codes are
+// entries of a codebook: iq3_s, iq3_xxs, iq2_s, iq2_xs, iq2_xxs, iq1_s, iq1_m.
 //
 // Bits follow each other from the lowest bit of a byte or word on, along a row; those of gptq down a column. The half
 // bytes of a word of awq are the columns 0 2 4 6 1 3 5 7 of eight. A group is adjacent elements of a row; of gptq and
@@ -20,9 +25,10 @@
 //
 // Scales and zeros have an element for each group, [rows, groups] ([groups, cols] of gptq and awq); a group of all rows
 // or columns is one even of none. Zeros are numbers of the scales' type, or packed as the values are (nbits, gptq, awq:
-// rows of nbits are whole bytes; gptq's are 1 less than the zero point), or of the values' type (integers). Without
-// zeros the zero point is 2^(bits - 1) of nbits and gptq, and 0 of integers. `groups` says which group each row of gptq
-// belongs to (its g_idx), clamped. Values of integers are i8, u8, i4, u4, i2, u2, f8e4m3 or f8e5m2.
+// rows of nbits are whole bytes; gptq's are 1 less than the zero point, gptq_v2's are the zero point), or of the values'
+// type (integers). Without zeros the zero point is 2^(bits - 1) of nbits and gptq, and 0 of integers. `groups` says which
+// group each row of gptq belongs to (its g_idx), clamped. What is said of gptq holds for gptq_v2, which is the format of
+// that name of GPTQ's checkpoints. Values of integers are i8, u8, i4, u4, i2, u2, f8e4m3 or f8e5m2.
 #pragma once
 
 #include <cstdint>
@@ -151,12 +157,21 @@ void quantized_matmul(Stream& stream, const View& x, const QuantizedMatrix& w, c
 // bits of 2^(bits - 1). Unsigned integers need zeros. Of f8e4m3 and f8e5m2 the scale is max |x| / the type's largest
 // number.
 //
-// q4_0, q4_1, q5_0, q5_1, q8_0, ggml_mxfp4: by ggml's reference rules, products and sums rounded one by one. All other
-// schemes come from searches or calibration, and are refused.
+// q4_0, q4_1, q5_0, q5_1, q8_0, ggml_mxfp4, tq1_0, tq2_0: by ggml's reference rules, products and sums rounded one by
+// one.
+//
+// q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, iq4_xs: by ggml's reference searches for the scales that fit best, some hundred
+// operations a number. Of runs that share a scale and whose largest magnitude is at least 2^-16, and 2^-30 times the
+// block's, these are the bits of quantize_row_q2_K_ref and its kin (of iq4_nl quantize_iq4_nl), compiled without fused
+// multiplications and additions; smaller runs are searched in their own scale, where ggml's products underflow.
+//
+// All other schemes are refused: gptq, gptq_v2 and awq come from calibration, iq3_s to iq1_m from searches for entries
+// of codebooks, and scales of ggml_nvfp4 have no NaN.
 //
 // In ranges -0 is 0, and a group is taken for zeros where all of it is below 2^-100. One with NaN or infinity, or whose
-// range f32 does not hold, has NaN for its scale (of E8M0 the code 255), and codes and zeros of 0. Where x has no
-// elements, nothing is stored. Throws InvalidArgument, Unsupported.
+// range f32 does not hold, has NaN for its scale (of E8M0 the code 255), and codes and zeros of 0; so has a block of
+// 256 elements, or of iq4_nl, whose scale f16 does not hold. Where x has no elements, nothing is stored. Throws
+// InvalidArgument, Unsupported.
 void quantize_weights(Stream& stream, const View& x, const QuantizedMatrix& w);
 
 }  // namespace weft::kernels

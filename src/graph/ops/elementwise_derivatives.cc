@@ -132,33 +132,28 @@ class FormulaParser {
 };
 
 // The derivative for an operand; null: it is 0 wherever there is one.
-const Formula* derivative(ScalarOp op, int operand, bool complex) {
-  using Formulas = std::array<std::array<std::optional<Formula>, 3>, static_cast<std::size_t>(kScalarOpCount)>;
-  const auto parsed = [](std::string_view (*text_of)(ScalarOp, std::size_t)) {
-    Formulas formulas;
+const Formula* derivative(ScalarOp op, int operand, std::span<const Tensor> operands) {
+  // Of each operand, of operand 0 if the others are numbers, and of each of complex numbers.
+  static const auto& all = *new auto([] {
+    std::array<std::array<std::optional<Formula>, 7>, static_cast<std::size_t>(kScalarOpCount)> formulas;
     for (int i = 0; i < kScalarOpCount; ++i) {
-      for (std::size_t k = 0; k < 3; ++k) {
-        const std::string_view text = text_of(static_cast<ScalarOp>(i), k);
+      const auto scalar = static_cast<ScalarOp>(i);
+      const kernels::ScalarOpInfo& row = kernels::info(scalar);
+      for (std::size_t k = 0; k < 7; ++k) {
+        const std::string_view text = k < 3    ? row.derivatives[k]
+                                      : k == 3 ? row.facts.derivative_by_numbers
+                                               : kernels::complex_derivative(scalar, k - 4);
         if (!text.empty() && text != "0") formulas[static_cast<std::size_t>(i)][k] = FormulaParser(text).run();
       }
     }
     return formulas;
-  };
-  static const Formulas& of_reals =
-      *new auto(parsed([](ScalarOp o, std::size_t k) { return kernels::info(o).derivatives[k]; }));
-  static const Formulas& of_complex = *new auto(parsed(kernels::complex_derivative));
-  const auto& formula =
-      (complex ? of_complex : of_reals)[static_cast<std::size_t>(op)][static_cast<std::size_t>(operand)];
-  return formula ? &*formula : nullptr;
-}
-
-// A clamp to numbers has the derivative 0 at them, as PyTorch has it; with bounds that are tensors x shares it.
-const Formula* derivative(ScalarOp op, int operand, std::span<const Tensor> operands) {
-  static const Formula& to_numbers =
-      *new Formula(FormulaParser("select(logical_and(greater($0, $1), less($0, $2)), $g, 0)").run());
+  }());
+  const auto& formulas = all[static_cast<std::size_t>(op)];
   const auto is_number = [](const Tensor& x) { return x.rank() == 0 && x.node()->op().constant() != nullptr; };
-  if (op == ScalarOp::clamp && operand == 0 && is_number(operands[1]) && is_number(operands[2])) return &to_numbers;
-  return derivative(op, operand, operands[kernels::info(op).arity - 1].dtype() == DType::c64);
+  if (operand == 0 && formulas[3] && std::ranges::all_of(operands.subspan(1), is_number)) return &*formulas[3];
+  const bool is_complex = operands[kernels::info(op).arity - 1].dtype() == DType::c64;
+  const auto& formula = formulas[static_cast<std::size_t>(is_complex ? 4 + operand : operand)];
+  return formula ? &*formula : nullptr;
 }
 
 // Whether the table does not say what it is.

@@ -311,7 +311,9 @@ fn beta_point_f32(a: f32, b: f32, x: f32) -> BetaPointF32 {
   return BetaPointF32(y.x, n.x, nx.x, ny.x, d.x, density, false);
 }
 
-fn beta_tails_inside_f32(a: f32, b: f32, x: f32) -> vec2<f32> { return beta_tails_at_f32(a, b, x, beta_point_f32(a, b, x)); }
+fn beta_tails_inside_f32(a: f32, b: f32, x: f32) -> vec2<f32> {
+  return beta_tails_at_f32(a, b, x, beta_point_f32(a, b, x));
+}
 
 fn beta_tails_at_f32(a: f32, b: f32, x: f32, point: BetaPointF32) -> vec2<f32> {
   let y = point.y;

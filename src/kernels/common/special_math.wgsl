@@ -526,8 +526,7 @@ fn mish_whole_f32(x: f32) -> f32 {
 }
 
 // ---- Bessel functions. J and Y of less than 2.5 by polynomials, those of Y beside 2/π log(x) J. From there on they are
-// √(2/(πx)) m cos θ and √(2/(πx)) m sin θ with θ = x - (order + ½) π/2 + φ (Abramowitz and Stegun 9.2.17): the phase is
-// added to the angle that is left of x without a quarter of its turns, so that the error is a few ULP of the amplitude,
+// √(2/(πx)) m cos θ and √(2/(πx)) m sin θ with θ = x - (order + ½) π/2 + φ (Abramowitz and Stegun 9.2.17): φ is added to the angle that is left of x without a quarter of its turns, so that the error is a few ULP of the amplitude,
 // also at the zeros. K up to 1 by polynomials, those beside log(x) I, and from there on √x exp(x) K by one of 1 / x.
 
 struct BesselWaveF32 { amplitude: f32, rest: f32, quadrant: u32 }

@@ -311,8 +311,8 @@ inline double gamma_quantile(double a, double tail, bool is_lower) {
       const double slope = (is_lower ? density : -density) / at;
       // The upper tail is nearly exponential: by steps in x.
       const bool by_x = !is_lower && x > 1;
-      const HalleyStep step = by_x ? halley_step(g, slope / x, (a - 1 - slope) / x - 1)
-                                   : halley_step(g, slope, a - x - slope);
+      const HalleyStep step =
+          by_x ? halley_step(g, slope / x, (a - 1 - slope) / x - 1) : halley_step(g, slope, a - x - slope);
       next = by_x ? x + step.by : x * std::exp(step.by);
       if (step.last || next == x) return next;
     }
@@ -353,7 +353,8 @@ inline Pair beta_quantile(double a, double b, double tail, bool is_lower) {
     const double ratio = (log_b - log_a) + (std::log(a) - std::log(b)), part = softplus_f64(ratio);
     const double lower = is_lower ? wanted : other, upper = is_lower ? other : wanted;
     const bool in_lower = lower < -part;
-    const double v = std::exp(std::min(in_lower ? (log_a + part + lower) / a : (log_b + (part - ratio) + upper) / b, -1e-3));
+    const double v =
+        std::exp(std::min(in_lower ? (log_a + part + lower) / a : (log_b + (part - ratio) + upper) / b, -1e-3));
     x = in_lower ? v : 1 - v;
     y = in_lower ? 1 - v : v;
   }
@@ -382,7 +383,7 @@ inline Pair beta_quantile(double a, double b, double tail, bool is_lower) {
       x = x * up / sum;
       y = y / sum;
     } else {
-      const double odds = low.high == 0    ? x / y / 16
+      const double odds = low.high == 0   ? x / y / 16
                           : high.low == 0 ? x / y * 16
                                           : std::sqrt(low.high / low.low) * std::sqrt(high.high / high.low);
       if (odds == x / y) break;

@@ -62,7 +62,7 @@ std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp, Expres
     for (const int a : node.args) {
       if (a < 0) continue;
       if (is_signed_word(nodes[a].type) && info(nodes[a].op).facts.changes_sign &&
-          (row.facts.orders || node.op == ScalarOp::select || row.yields == Yields::boolean)) {
+          (row.facts.orders || row.facts.condition || row.yields == Yields::boolean)) {
         opaque[static_cast<std::size_t>(a)] = true;
       }
       if (!is_float(a)) continue;

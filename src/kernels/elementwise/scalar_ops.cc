@@ -79,8 +79,7 @@ constexpr std::string_view kTrigamma = "select(less($0, 0), -$g, $g) * (" WEFT_T
                                                    "$1", "log1p(-$2)") " + " WEFT_BETA_FACTOR ")))"
 
 // The reciprocals of these densities at the inverses; at an infinite one the reciprocal is infinite.
-#define WEFT_GAMMA_SPREAD \
-  "select(is_inf($r), $r, exp($r - " WEFT_POWER("$0", "log($r)") " + lgamma($0)))"
+#define WEFT_GAMMA_SPREAD "select(is_inf($r), $r, exp($r - " WEFT_POWER("$0", "log($r)") " + lgamma($0)))"
 #define WEFT_BETA_SPREAD \
   "exp(-" WEFT_POWER("$0", "log($r)") " - " WEFT_POWER("$1", "log1p(-$r)") " - " WEFT_BETA_FACTOR ")"
 
@@ -99,6 +98,13 @@ constexpr ScalarOpInfo differentiable(ScalarOpInfo row, std::string_view d0, std
   row.derivatives = {d0, d1, d2};
   return row;
 }
+
+constexpr ErrorBound kRounded{.ulp = 0};  // the nearest number
+constexpr ErrorBound kIncomplete{.absolute = 2e-38, .relative = 3e-6};
+// What 3e-6 of the probability makes of x, for parameters from ¼ on: up to four times that.
+constexpr ErrorBound kInverse{.absolute = 2e-38, .relative = 2e-5};
+constexpr ErrorBound kOfAmplitude{.absolute = 6e-7};  // four units of the amplitude, which is at most 1
+constexpr ErrorBound kNearZeros{.absolute = 4e-6, .relative = 4e-7};  // where terms cancel
 
 // Facts that several functions have.
 constexpr ScalarFacts kTruncated = {
@@ -143,19 +149,20 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable({ScalarOp::trunc, "trunc", 1, kFloat, same, kCheap, "trunc($0)"}, "0").with(kTruncated),
     differentiable({ScalarOp::round, "round", 1, kFloat, same, kCheap, "round($0)"}, "0").with(kIntegerPart),
     differentiable({ScalarOp::sqrt, "sqrt", 1, kFloat, same, 0.3f, "sqrt_f32($0)"}, "0.5 * $g / $r")
-        .with({.undoes = {mul, square}, .bound = Bound::operand_and_one}),
-    differentiable({rsqrt, "rsqrt", 1, kFloat, same, 0.4f, "inverseSqrt($0)"}, "-0.5 * $g * ($r * square($r))"),
+        .with({.undoes = {mul, square}, .bound = Bound::operand_and_one, .error = {.ulp = 3}}),
+    differentiable({rsqrt, "rsqrt", 1, kFloat, same, 0.4f, "inverseSqrt($0)"}, "-0.5 * $g * ($r * square($r))")
+        .with({.error = {.ulp = 3}}),
     differentiable(of_floats(ScalarOp::cbrt, "cbrt", 1, 3.8f, "cbrt_f32($0)", "cbrt_narrow($0)"),
                    "0.3333333333333333 * $g * square(1 / $r)")
         .with({.bound = Bound::operand_and_one}),
     differentiable({reciprocal, "reciprocal", 1, kFloat | kComplex, same, kCheap, "(1.0 / $0)", "", "", "", "",
                     "div_c64(vec2<f32>(1.0, bitcast<f32>(p.opaque_zero)), $0)"},
                    "-$g * square($r)")
-        .with({.compound = true, .undoes = {reciprocal, ScalarOp::div, ScalarOp::sqrt, rsqrt}}),
+        .with({.compound = true, .undoes = {reciprocal, ScalarOp::div, ScalarOp::sqrt, rsqrt}, .error = {.ulp = 3}}),
     differentiable({square, "square", 1, kNumber | kComplex, same, kCheap, "($0 * $0)", "", "", "mul_64($0, $0)", "",
                     "mul_c64($0, $0)"},
                    "2 * $g * $0")
-        .with({.arithmetic = true, .undoes = {ScalarOp::sqrt, rsqrt}}),
+        .with({.arithmetic = true, .undoes = {ScalarOp::sqrt, rsqrt}, .error = kRounded}),
     differentiable({ScalarOp::exp, "exp", 1, kFloat | kComplex, same, 1, "exp_f32($0)", "", "", "", "", "exp_c64($0)",
                     "exp_narrow($0)"},
                    "$g * $r")
@@ -205,20 +212,20 @@ constexpr ScalarOpInfo kOps[] = {
         .with({.bound = Bound::two, .groups = 3}),
     differentiable(of_floats(erfinv, "erfinv", 1, 4, "erfinv_f32($0)", "erfinv_narrow($0)"),
                    "0.886226925452758 * $g * exp(square($r))"),
-    differentiable(of_floats(ScalarOp::lgamma, "lgamma", 1, 6.6f, "lgamma_f32($0)"), "$g * digamma($0)"),
-    differentiable(of_floats(digamma, "digamma", 1, 5.5f, "digamma_f32($0)"), kTrigamma),
-    differentiable(of_floats(ScalarOp::j0, "j0", 1, 15, "j0_f32($0)"), "-$g * j1($0)"),
-    differentiable(of_floats(ScalarOp::j1, "j1", 1, 15, "j1_f32($0)"), kJ1Slope),
-    differentiable(of_floats(ScalarOp::y0, "y0", 1, 20, "y0_f32($0)"), "-$g * y1($0)"),
+    differentiable(of_floats(ScalarOp::lgamma, "lgamma", 1, 6.6f, "lgamma_f32($0)"), "$g * digamma($0)")
+        .with({.error = kNearZeros}),
+    differentiable(of_floats(digamma, "digamma", 1, 5.5f, "digamma_f32($0)"), kTrigamma).with({.error = kNearZeros}),
+    differentiable(of_floats(ScalarOp::j0, "j0", 1, 15, "j0_f32($0)"), "-$g * j1($0)").with({.error = kOfAmplitude}),
+    differentiable(of_floats(ScalarOp::j1, "j1", 1, 15, "j1_f32($0)"), kJ1Slope).with({.error = kOfAmplitude}),
+    differentiable(of_floats(ScalarOp::y0, "y0", 1, 20, "y0_f32($0)"), "-$g * y1($0)").with({.error = kOfAmplitude}),
     // (Near 0, where both terms may be infinite, by 2/(πx²).)
     differentiable(of_floats(ScalarOp::y1, "y1", 1, 20, "y1_f32($0)"),
-                   "$g * select(less($0, 0.00000000000001), 1.5707963267948966 * square($r), y0($0) - $r / $0)"),
+                   "$g * select(less($0, 0.00000000000001), 1.5707963267948966 * square($r), y0($0) - $r / $0)")
+        .with({.error = kOfAmplitude}),
     differentiable(of_floats(k0, "k0", 1, 25, "k0_f32($0)"), "-$g * k1($0)"),
     differentiable(of_floats(k1, "k1", 1, 25, "k1_f32($0)"), "-$g * (k0($0) + $r / $0)"),
-    differentiable(of_floats(k0e, "k0e", 1, 25, "k0e_f32($0)"),
-                   "-$g * select(equal($0, 0), k1e($0), k1e($0) - $r)"),
-    differentiable(of_floats(k1e, "k1e", 1, 25, "k1e_f32($0)"),
-                   "$g * ($r * (1 - 1 / $0) - k0e($0))"),
+    differentiable(of_floats(k0e, "k0e", 1, 25, "k0e_f32($0)"), "-$g * select(equal($0, 0), k1e($0), k1e($0) - $r)"),
+    differentiable(of_floats(k1e, "k1e", 1, 25, "k1e_f32($0)"), "$g * ($r * (1 - 1 / $0) - k0e($0))"),
     differentiable(of_floats(sigmoid, "sigmoid", 1, 1.2f, "sigmoid_f32($0)", "sigmoid_narrow($0)"),
                    "$g * $r * sigmoid(-$0)")
         .with({.bound = Bound::one, .groups = 1}),
@@ -263,11 +270,11 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable(
         {add, "add", 2, kNumber | kComplex, same, kCheap, "($0 + $1)", "", "", "add_64($0, $1)", "", "($0 + $1)"}, "$g",
         "$g")
-        .with({.commutative = true, .neutral = -0.0, .arithmetic = true, .bound = Bound::sum}),
+        .with({.commutative = true, .neutral = -0.0, .arithmetic = true, .bound = Bound::sum, .error = kRounded}),
     differentiable(
         {sub, "sub", 2, kNumber | kComplex, same, kCheap, "($0 - $1)", "", "", "sub_64($0, $1)", "", "($0 - $1)"}, "$g",
         "-$g")
-        .with({.neutral = 0.0, .arithmetic = true, .cancels_itself = true, .bound = Bound::sum}),
+        .with({.neutral = 0.0, .arithmetic = true, .cancels_itself = true, .bound = Bound::sum, .error = kRounded}),
     differentiable(
         {mul, "mul", 2, kNumber | kComplex, same, kCheap, "($0 * $1)", "", "", "mul_64($0, $1)", "", "mul_c64($0, $1)"},
         "$g * $1", "$g * $0")
@@ -275,7 +282,8 @@ constexpr ScalarOpInfo kOps[] = {
                .neutral = 1,
                .arithmetic = true,
                .undoes = {ScalarOp::sqrt, rsqrt, reciprocal},
-               .bound = Bound::product}),
+               .bound = Bound::product,
+               .error = kRounded}),
     differentiable({ScalarOp::div, "div", 2, kNumber | kComplex, same, 0.2f, "div_f32($0, $1)", "div_i32($0, $1)",
                     "div_u32($0, $1)", "div_i64($0, $1)", "div_u64($0, $1)", "div_c64($0, $1)"},
                    "$g / $1", "-$g * $r / $1")
@@ -284,9 +292,10 @@ constexpr ScalarOpInfo kOps[] = {
                .cancels_itself = true,
                .divides = true,
                .undoes = {reciprocal},
-               .bound = Bound::quotient}),
+               .bound = Bound::quotient,
+               .error = {.ulp = 3}}),
     differentiable(of_floats(div_rn, "div_rn", 2, 0.5f, "div_rn_f32($0, $1)"), "$g / $1", "-$g * $r / $1")
-        .with({.arithmetic = true, .divides = true}),
+        .with({.arithmetic = true, .divides = true, .error = kRounded}),
     differentiable({floor_divide, "floor_divide", 2, kNumber, same, 1.9f, "floor_divide_f32($0, $1)",
                     "floor_divide_i32($0, $1)", "div_u32($0, $1)", "floor_divide_i64($0, $1)", "div_u64($0, $1)"},
                    "0", "0")
@@ -294,11 +303,11 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable({rem, "rem", 2, kNumber, same, 1.2f, "rem_f32($0, $1)", "rem_i32($0, $1)", "rem_u32($0, $1)",
                     "rem_i64($0, $1)", "rem_u64($0, $1)"},
                    "$g", "-$g * trunc($0 / $1)")
-        .with({.arithmetic = true, .cancels_itself = true, .discontinuous = true}),
+        .with({.arithmetic = true, .cancels_itself = true, .discontinuous = true, .error = kRounded}),
     differentiable({ScalarOp::remainder, "remainder", 2, kNumber, same, 1.4f, "remainder_f32($0, $1)",
                     "remainder_i32($0, $1)", "rem_u32($0, $1)", "remainder_i64($0, $1)", "rem_u64($0, $1)"},
                    "$g", "-$g * floor_divide($0, $1)")
-        .with({.arithmetic = true, .cancels_itself = true, .discontinuous = true}),
+        .with({.arithmetic = true, .cancels_itself = true, .discontinuous = true, .error = kRounded}),
     differentiable({ScalarOp::pow, "pow", 2, kNumber, same, 4.8f, "pow_f32($0, $1)", "pow_i32($0, $1)",
                     "pow_u32($0, $1)", "pow_i64($0, $1)", "pow_u64($0, $1)", "", "pow_narrow($0, $1)"},
                    "select(equal($1, 0), 0, $g * $1 * pow($0, $1 - 1))",
@@ -312,19 +321,20 @@ constexpr ScalarOpInfo kOps[] = {
                    "$g * sign($0) * copysign(1, $1)", "0")
         .with({.exact = true}),
     differentiable({ScalarOp::nextafter, "nextafter", 2, kFloat, same, 0.4f, "nextafter_f32($0, $1)"}, "$g", "0")
-        .with({.discontinuous = true, .narrow_texts = &kNextafter}),
+        .with({.discontinuous = true, .error = kRounded, .narrow_texts = &kNextafter}),
     differentiable(of_floats(logaddexp, "logaddexp", 2, 3.2f, "logaddexp_f32($0, $1)"), "$g * sigmoid($0 - $1)",
-                   "$g * sigmoid($1 - $0)"),
+                   "$g * sigmoid($1 - $0)")
+        .with({.error = {.absolute = 1e-6}}),
     differentiable(of_floats(gammainc, "gammainc", 2, 100, "gammainc_f32($0, $1)"), "", "$g * " WEFT_GAMMA_DENSITY)
-        .with({.operands = {"a", "x"}}),
+        .with({.error = kIncomplete, .operands = {"a", "x"}}),
     differentiable(of_floats(gammaincc, "gammaincc", 2, 100, "gammaincc_f32($0, $1)"), "", "-$g * " WEFT_GAMMA_DENSITY)
-        .with({.operands = {"a", "x"}}),
+        .with({.error = kIncomplete, .operands = {"a", "x"}}),
     differentiable(of_floats(gammaincinv, "gammaincinv", 2, 500, "gammaincinv_f32($0, $1)"), "",
                    "$g * " WEFT_GAMMA_SPREAD)
-        .with({.operands = {"a", "p"}}),
+        .with({.error = kInverse, .operands = {"a", "p"}}),
     differentiable(of_floats(gammainccinv, "gammainccinv", 2, 500, "gammainccinv_f32($0, $1)"), "",
                    "-$g * " WEFT_GAMMA_SPREAD)
-        .with({.operands = {"a", "q"}}),
+        .with({.error = kInverse, .operands = {"a", "q"}}),
     differentiable(
         {min, "min", 2, kAny, same, kCheap, "min_f32($0, $1)", "min($0, $1)", "", "min_i64($0, $1)", "min_u64($0, $1)"},
         "select(greater($0, $1), 0, select(equal($0, $1), 0.5 * $g, $g))",
@@ -386,7 +396,7 @@ constexpr ScalarOpInfo kOps[] = {
                  "shift_right_u32($0, $1)", "shift_right_i64($0, $1)", "shift_right_u64($0, $1)"}
         .with({.keeps_width = true}),
     ScalarOpInfo{ScalarOp::complex, "complex", 2, kFloat, Yields::complex, kCheap, "vec2<f32>($0, $1)"}.with(
-        {.arithmetic = true}),
+        {.arithmetic = true, .error = kRounded}),
     differentiable({select, "select", 3, kAny | kComplex, same, kCheap, "select($2, $1, $0 != 0u)", "", "",
                     "select($2, $1, $0 != 0u)", "", "select($2, $1, $0 != 0u)"},
                    "", "select($0, $g, 0)", "select($0, 0, $g)")
@@ -398,7 +408,9 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable({ScalarOp::fma, "fma", 3, kNumber | kComplex, same, 0.3f, "fma($0, $1, $2)", "($0 * $1 + $2)", "",
                     "add_64(mul_64($0, $1), $2)", "", "(mul_c64($0, $1) + $2)"},
                    "$g * $1", "$g * $0", "$g")
-        .with({.arithmetic = true, .bound = Bound::product_and_sum}),
+        .with({.arithmetic = true,
+               .bound = Bound::product_and_sum,
+               .error = {.ulp = 1, .absolute = 1e-6, .relative = 1e-6}}),
     differentiable({clamp, "clamp", 3, kNumber, same, 0.2f, "clamp_f32($0, $1, $2)", "min(max($0, $1), $2)", "",
                     "min_i64(max_i64($0, $1), $2)", "min_u64(max_u64($0, $1), $2)"},
                    "select(logical_or(less($0, $1), greater($0, $2)), 0, "
@@ -411,15 +423,19 @@ constexpr ScalarOpInfo kOps[] = {
                .exact = true,
                .keeps_width = true,
                .bound = Bound::limits,
+               .derivative_by_numbers = "select(logical_and(greater($0, $1), less($0, $2)), $g, 0)",
                .operands = {"x", "low", "high"}}),
     differentiable({ScalarOp::lerp, "lerp", 3, kFloat, same, kCheap, "lerp_f32($0, $1, $2)"}, "$g * (1 - $2)",
                    "$g * $2", "$g * ($1 - $0)")
-        .with({.arithmetic = true, .compound = true, .operands = {"a", "b", "t"}}),
+        .with({.arithmetic = true,
+               .compound = true,
+               .error = {.ulp = 2, .absolute = 2e-6, .relative = 1e-6},
+               .operands = {"a", "b", "t"}}),
     differentiable(of_floats(betainc, "betainc", 3, 100, "betainc_f32($0, $1, $2)"), "", "", "$g * " WEFT_BETA_DENSITY)
-        .with({.operands = {"a", "b", "x"}}),
+        .with({.error = kIncomplete, .operands = {"a", "b", "x"}}),
     differentiable(of_floats(betaincinv, "betaincinv", 3, 500, "betaincinv_f32($0, $1, $2)"), "", "",
                    "$g * " WEFT_BETA_SPREAD)
-        .with({.operands = {"a", "b", "p"}})};
+        .with({.error = kInverse, .operands = {"a", "b", "p"}})};
 
 // The functions of floats that also take complex numbers: their text, of complex_math.wgsl, and derivatives that are no
 // formulas of complex numbers in the row above, because of an order or a branch cut.

@@ -48,21 +48,28 @@ enum class Bound : std::uint8_t {
   quotient,         // |a| / |b|
 };
 
+// How far results of f32 may be from the exact ones on a GPU: within one of these. Of narrower floats one ULP, if not
+// 0.
+struct ErrorBound {
+  double ulp = 4, absolute = 0, relative = 0;
+};
+
 // WGSL of an operation that depends on a narrow float's type.
 struct NarrowTexts {
   std::string_view f16, bf16, f8e4m3, f8e5m2;
 };
 
 // What is known of an operation besides its types and texts. A row says what differs from these defaults, which are
-// right for a function like exp. "Exact" here means: with the operands' values, which are not rounded again.
+// right for a function like erfinv.
 struct ScalarFacts {
-  // Laws, used where graphs are simplified. They hold for every operand, NaN, infinities and -0 included.
+  // Laws by which graphs are simplified; they hold for NaN, infinities and -0 too. Where no pass needs one it may be left
+  // out.
   bool commutative = false;       // f(a, b) = f(b, a)
   bool idempotent = false;        // f(f(x)) = f(x); of two operands, f(x, x) = x
   bool involution = false;        // f(f(x)) = x
   std::optional<double> neutral;  // f(x, neutral) = x, and if f commutes f(neutral, x) = x; integers take -0 as 0
 
-  // What drivers assume that take floats for real numbers; expression_wgsl.h hides such values from them.
+  // What drivers assume that take floats for real numbers; opaque_nodes.h says what is hidden from them.
   bool arithmetic = false;      // sums, products, and what is made of them
   bool compound = false;        // cheap, but with arithmetic of its own in its text; costly ones are (is_compound)
   bool cancels_itself = false;  // f(x, x) is a constant, which is wrong for infinities
@@ -79,6 +86,9 @@ struct ScalarFacts {
   bool bitwise = false;            // each bit of the result comes of the operands' bits at its place
   Bound bound = Bound::unknown;    // of floats; truths have `one`
   Relation relation = Relation::none;
+  ErrorBound error = {};           // of results that are not `exact`
+  // The derivative for operand 0 if the others are numbers; empty: that of `derivatives`.
+  std::string_view derivative_by_numbers = {};
 
   // Operands.
   bool condition = false;                         // the first operand is a bool, whatever the others are
@@ -136,6 +146,7 @@ struct ScalarOpInfo {
   }
   // True if results of narrow integers need not be wrapped.
   bool keeps_width() const { return facts.keeps_width || yields == Yields::boolean; }
+  ErrorBound error() const { return facts.exact ? ErrorBound{.ulp = 0} : facts.error; }
   Bound bound() const { return yields == Yields::boolean || types == kBool ? Bound::one : facts.bound; }
   int first_value() const { return facts.condition ? 1 : 0; }  // the first operand that is no condition
   // The names, without their suffixes, of the library's functions of f32 and of narrow floats.

@@ -70,9 +70,9 @@ inline double y1_f64(double x) {
   return x > 0 ? (x == wide::kInfinity ? 0 : ::y1(x)) : x == 0 ? -wide::kInfinity : wide::kNaN;
 }
 
-// exp(x) K(x) of order 0 or 1 for x >= 1, by the trapezoidal rule for ∫ exp(-x (cosh t - 1)) cosh(order t) dt over t > 0
-// (Abramowitz and Stegun 9.6.24) with s = √(2x) sinh(t/2): its error decreases exponentially with the distance of the
-// nearest singularity, s = ±i √(2x), over the step.
+// exp(x) K(x) of order 0 or 1 for x >= 1: the integral of exp(-x (cosh t - 1)) cosh(order t) over t > 0 (Abramowitz and
+// Stegun 9.6.24) by the trapezoidal rule for s = √(2x) sinh(t/2). Its error decreases exponentially with the distance
+// of the nearest singularity, s = ±i √(2x), over the step.
 inline double bessel_k_far(int order, double x) {
   constexpr int kNodes = 31;
   constexpr double kStep = 0.205;

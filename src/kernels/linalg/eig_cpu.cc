@@ -101,9 +101,10 @@ class Eigenproblem {
     }
   }
 
-  // Rows and columns are scaled by powers of two until their sums are about equal. Sources: Parlett and Reinsch,
+  // Rows and columns are scaled by powers of two until their norms are about equal. Sources: Parlett and Reinsch,
   // "Balancing a matrix for calculation of eigenvalues and eigenvectors", 1969; James, Langou and Lowery, "On matrix
-  // balancing and eigenvector computation", 2014, by which the diagonal takes part in the sums.
+  // balancing and eigenvector computation", 2014, by which norms are Euclidean and the diagonal takes part: with sums of
+  // magnitudes, residuals of a Hessenberg matrix of 200 rows of ones were thousands of times as large.
   void balance() {
     std::vector<int> exponents(size(n_));
     bool changed = true;
@@ -112,9 +113,11 @@ class Eigenproblem {
       for (std::int64_t i = first_; i < last_; ++i) {
         double column = 0, row = 0;
         for (std::int64_t j = first_; j < last_; ++j) {
-          column += size_of(h(j, i));
-          row += size_of(h(i, j));
+          column += std::norm(h(j, i));
+          row += std::norm(h(i, j));
         }
+        column = std::sqrt(column);
+        row = std::sqrt(row);
         if (column == 0 || row == 0) continue;
         int& own = exponents[size(i)];
         const int by = std::clamp(own + (std::ilogb(row) - std::ilogb(column)) / 2, -60, 60) - own;

@@ -1,6 +1,6 @@
 {#
   h is a, scaled to about 1 and balanced, by a workgroup for each matrix: rows and columns are exchanged such that h is
-  triangular but for rows and columns first to last - 1, and these are scaled by powers of two until their sums are about
+  triangular but for rows and columns first to last - 1, and these are scaled by powers of two until their norms are about
   equal. z, if `vectors`, is the identity. Of a matrix with NaN or an infinity h is 0.
 
   factors [matrix, p.n + 1]: by what rows of vectors are multiplied, and behind that eigenvalues. state [matrix, p.n + 6]:
@@ -17,12 +17,15 @@ var<workgroup> shared_sum: vec2<f32>;
 const kLeast = 67u;  // exponents of factors, 2^-60 and 2^60
 const kMost = 187u;
 
-// Of all threads.
-fn sum_of(lid: u32, own: vec2<f32>) -> vec2<f32> {
+// The sum, or the largest one, of all threads'.
+fn of_all(lid: u32, own: vec2<f32>, largest_one: bool) -> vec2<f32> {
   sums[lid] = own;
   workgroupBarrier();
   for (var step = {{ threads // 2 }}u; step > 0u; step /= 2u) {
-    if (lid < step) { sums[lid] += sums[lid + step]; }
+    if (lid < step) {
+      let other = sums[lid + step];
+      sums[lid] = select(sums[lid] + other, max(sums[lid], other), largest_one);
+    }
     workgroupBarrier();
   }
   if (lid == 0u) { shared_sum = sums[0]; }
@@ -116,10 +119,18 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       storageBarrier();
       var own = vec2<f32>();
       for (var j = first + lid; j < last; j += {{ threads }}u) {
-        own += vec2<f32>(size_of(load_h(base + j * p.n + i)), size_of(load_h(base + i * p.n + j)));
+        own = max(own, vec2<f32>(size_of(load_h(base + j * p.n + i)), size_of(load_h(base + i * p.n + j))));
       }
-      let sum = sum_of(lid, own);
-      if (sum.x == 0.0 || sum.y == 0.0) { continue; }
+      let most_of = of_all(lid, own, true);
+      if (most_of.x == 0.0 || most_of.y == 0.0) { continue; }
+      // Norms, of which no square is lost.
+      let by = vec2<f32>(scale_of(bitcast<u32>(most_of.x)), scale_of(bitcast<u32>(most_of.y)));
+      own = vec2<f32>();
+      for (var j = first + lid; j < last; j += {{ threads }}u) {
+        own += vec2<f32>(square_of(load_h(base + j * p.n + i) * by.x), square_of(load_h(base + i * p.n + j) * by.y));
+      }
+      let back = vec2<f32>(scale_back(bitcast<u32>(most_of.x)), scale_back(bitcast<u32>(most_of.y)));
+      let sum = sqrt(of_all(lid, own, false)) * back;
       let half = (i32(bitcast<u32>(sum.y) >> 23u) - i32(bitcast<u32>(sum.x) >> 23u)) / 2;
       let before = common_word(lid, bitcast<u32>(load_factors(factors + i)) >> 23u);
       let after = u32(clamp(i32(before) + half, i32(kLeast), i32(kMost)));

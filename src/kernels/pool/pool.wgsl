@@ -20,7 +20,7 @@
   options:
     epilogue: text
     inputs: list of text
-    input_modes: list of one, four, each, same
+    input_modes: list of one, four, same
     prologue: flag
     operands: list of one, four, each, same
     indexed: flag

@@ -45,9 +45,7 @@ void check_scheme(std::string_view kernel, QuantizedScheme scheme) {
     if (in_blocks(other) && has_rule(other))
       others += std::format("{}{}", others.empty() ? "" : ", ", kQuantizedSchemes[i]);
   }
-  throw Unsupported(
-      "{}: blocks of {} come from a search for entries of a codebook, which it does not do; use one of {}", kernel,
-      name, others);
+  throw Unsupported("{}: blocks of {} are only read; it makes those of {}", kernel, name, others);
 }
 
 }  // namespace

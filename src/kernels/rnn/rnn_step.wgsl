@@ -18,7 +18,7 @@
     slices: number
     width: 1, 4, 8
     cell: 1, 4
-    types: list of f32, i32, u32, ''
+    types: list of f32, i32, u32
     modes: list of time, none, vec, splat, each
     product: list of 0, 1, 2, 3, ''
     outputs: list of vec, each
