@@ -208,8 +208,52 @@ TEST_P(NumericTest, DerivativesOfIncompleteFunctions) {
   EXPECT_THAT(of(p, [](const Tensor& t) { return betainc(1, 1, t); }).to_vector<float>(), ElementsAre(1, 1, 1));
   const Tensor slope = of(p, [](const Tensor& t) { return betainc(2, 3, t); });  // 12 t (1 - t)²
   EXPECT_THAT(slope.to_vector<float>(), ElementsAre(0, FloatNear(1.6875f, 2e-6f), 0));
+  // x = -log(1 - p) of the exponential distribution, and √p.
+  const Tensor q = tensor({0.f, 0.5f, 0.75f, 1.f});
+  const Tensor quantile = of(q, [](const Tensor& t) { return gammaincinv(1, t); });
+  EXPECT_THAT(quantile.to_vector<float>(), ElementsAre(1, FloatNear(2, 4e-6f), FloatNear(4, 8e-6f), INFINITY));
+  const Tensor falling = of(q, [](const Tensor& t) { return gammainccinv(1, t); });
+  EXPECT_THAT(falling.to_vector<float>(),
+              ElementsAre(-INFINITY, FloatNear(-2, 4e-6f), FloatNear(-1.3333333f, 4e-6f), FloatNear(-1, 4e-6f)));
+  const Tensor root = of(q, [](const Tensor& t) { return betaincinv(2, 1, t); });
+  EXPECT_THAT(root.to_vector<float>(), ElementsAre(INFINITY, FloatNear(0.70710678f, 3e-6f),
+                                                   FloatNear(0.57735027f, 3e-6f), FloatNear(0.5f, 3e-6f)));
+  EXPECT_THROW(grad([](const Tensor& a) { return gammaincinv(a, 0.5); })(ones({})), Unsupported);
+  EXPECT_THROW(grad([](const Tensor& a) { return betaincinv(a, 1, 0.5); })(ones({})), Unsupported);
   EXPECT_THROW(grad([](const Tensor& a) { return gammainc(a, 2); })(ones({})), Unsupported);
   EXPECT_THROW(grad([](const Tensor& a) { return betainc(a, 1, 0.5); })(ones({})), Unsupported);
+}
+
+// Ends, limits, and arguments past the domain; integers are computed as f32.
+TEST_P(NumericTest, EndsOfInversesAndBesselFunctions) {
+  const float inf = INFINITY, nan = NAN;
+  const auto same = [](const Tensor& x, const std::vector<float>& want) {
+    const std::vector<float> got = x.to_vector<float>();
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_TRUE(got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i])))
+          << "element " << i << " is " << got[i] << ", not " << want[i];
+    }
+  };
+  const Tensor p = tensor({0.f, -0.f, 1.f, -0.25f, 1.5f, nan});
+  same(gammaincinv(2.5, p), {0, 0, inf, nan, nan, nan});
+  same(gammainccinv(2.5, p), {inf, inf, 0, nan, nan, nan});
+  same(betaincinv(2.5, 0.5, p), {0, 0, 1, nan, nan, nan});
+  const Tensor a = tensor({0.f, inf, -1.f, nan});
+  same(gammaincinv(a, 0.5), {nan, nan, nan, nan});
+  same(gammaincinv(a, 1), {inf, inf, nan, nan});
+  same(betaincinv(a, 2, 0.5), {nan, 1, nan, nan});
+  same(betaincinv(2, a, 0.5), {nan, 0, nan, nan});
+  same(betaincinv(a, a, 0.5), {nan, nan, nan, nan});
+  // p^1000 is past the range.
+  same(betaincinv(1e-3, 1, tensor({0.25f, 0.75f})), {0, 0});
+  const Tensor x = tensor({0.f, -0.f, inf, -inf, nan, -1.f});
+  same(j0(x), {1, 1, 0, 0, nan, j0(tensor({1.f})).to_vector<float>()[0]});
+  same(j1(x), {0, 0, 0, 0, nan, -j1(tensor({1.f})).to_vector<float>()[0]});
+  for (const auto f : {y0, y1}) same(f(x), {-inf, -inf, 0, nan, nan, nan});
+  for (const auto f : {k0, k1, k0e, k1e}) same(f(x), {inf, inf, 0, nan, nan, nan});
+  EXPECT_EQ(j0(tensor({1, 2})).dtype(), DType::f32);
+  EXPECT_EQ(k1(ones({0}, DType::f16)).dtype(), DType::f16);
 }
 
 TEST_P(NumericTest, GradientsAlongAllAxes) {

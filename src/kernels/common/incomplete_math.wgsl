@@ -542,6 +542,8 @@ fn betaincinv_f32(a: f32, b: f32, p: f32) -> f32 {
   if (ba - 1u >= infinite || bb - 1u >= infinite || (bp > 0x3f800000u && !p_zero)) { return nan_f32(); }
   if (p_zero || bp == 0x3f800000u) { return select(1.0, 0.0, p_zero); }
   if (ba == infinite || bb == infinite) { return select(select(0.0, 1.0, ba > bb), nan_f32(), ba == bb); }
+  // Also of tiny ones, of which every x is within a rounding error.
+  if (ba == bb && bp == 0x3f000000u) { return 0.5; }
   let far = p > 0.5;
   return beta_quantile_f32(a, b, select(p, 1.0 - p, far), !far).x;
 }

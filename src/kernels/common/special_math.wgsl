@@ -617,8 +617,6 @@ fn bessel_end_f32(x: f32, at_zero: f32) -> f32 {
   return select(nan_f32(), 0.0, bitcast<u32>(x) == 0x7f800000u);
 }
 
-fn is_positive_f32(x: f32) -> bool { return bitcast<u32>(x) - 1u < 0x7f7fffffu; }  // and finite
-
 fn y0_f32(x: f32) -> f32 {
   if (!is_positive_f32(x)) { return bessel_end_f32(x, f32_from_bits(0xff800000u)); }
   if (x < 2.5) {

@@ -411,6 +411,7 @@ inline double betaincinv(double a, double b, double p) {
   if (!(a > 0 && b > 0 && p >= 0 && p <= 1)) return wide::kNaN;
   if (p == 0 || p == 1) return p == 0 ? 0 : 1;
   if (a == wide::kInfinity || b == wide::kInfinity) return a == b ? wide::kNaN : a > b ? 1 : 0;
+  if (a == b && p == 0.5) return 0.5;  // also of tiny ones, of which every x is within a rounding error
   return (p <= 0.5 ? beta_quantile(a, b, p, true) : beta_quantile(a, b, 1 - p, false)).high;
 }
 
