@@ -633,16 +633,17 @@ TEST_P(ScalarAccuracy, InversesOfIncompleteGammaAndBeta) {
   const auto count = static_cast<std::int64_t>(a.size());
   // The inverse in f64 with the probability changed by a part of the lesser one.
   const auto inverse = [&](ScalarOp op, double part) {
-    std::vector<View> wide;
-    for (const auto* v : {&a, &b, &p}) {
-      if (v == &b && arity(op) == 2) continue;
-      wide.push_back(View(Buffer::host(v->size() * 8), 0, DType::f64, {count}));
+    const auto in_f64 = [&](const std::vector<float>& v, double share) {
+      View wide(Buffer::host(v.size() * 8), 0, DType::f64, {count});
       for (std::int64_t i = 0; i < count; ++i) {
-        const double x = (*v)[static_cast<std::size_t>(i)];
-        const double y = v == &p && x > 0 && x < 1 ? x + part * std::min(x, 1 - x) : x;
-        set_element_bits(wide.back(), i, std::bit_cast<std::uint64_t>(y));
+        const double x = v[static_cast<std::size_t>(i)];
+        const double y = x > 0 && x < 1 ? x + share * std::min(x, 1 - x) : x;
+        set_element_bits(wide, i, std::bit_cast<std::uint64_t>(y));
       }
-    }
+      return wide;
+    };
+    const std::vector<View> wide = arity(op) == 2 ? std::vector{in_f64(a, 0), in_f64(p, part)}
+                                                  : std::vector{in_f64(a, 0), in_f64(b, 0), in_f64(p, part)};
     const View y(Buffer::host(a.size() * 8), 0, DType::f64, {count});
     kernels::elementwise(cpu, name(op), wide, y);
     return values(y);
@@ -650,9 +651,9 @@ TEST_P(ScalarAccuracy, InversesOfIncompleteGammaAndBeta) {
   for (const ScalarOp op : {ScalarOp::gammaincinv, ScalarOp::gammainccinv, ScalarOp::betaincinv}) {
     constexpr double kPart = 1e-4;
     const std::vector<double> want = inverse(op, 0), above = inverse(op, kPart), below = inverse(op, -kPart);
-    std::vector<View> on_gpu{to_device(device, to_view(a))};
-    if (arity(op) == 3) on_gpu.push_back(to_device(device, to_view(b)));
-    on_gpu.push_back(to_device(device, to_view(p)));
+    const auto on_device = [&](const std::vector<float>& v) { return to_device(device, to_view(v)); };
+    const std::vector<View> on_gpu = arity(op) == 2 ? std::vector{on_device(a), on_device(p)}
+                                                    : std::vector{on_device(a), on_device(b), on_device(p)};
     const View y = to_device(device, to_view(a));
     gpu::Encoder encoder(device);
     kernels::elementwise(encoder, name(op), on_gpu, y);
