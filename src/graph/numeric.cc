@@ -195,7 +195,7 @@ constexpr Function kTrapezoid = {
       // distance, whose sum is in range.)
       const Tensor v = accumulated(cast(y, type));
       const auto scaled = [&](const Tensor& t) { return a.distance == 1 ? t : t * Graph::scalar(a.distance, v.dtype()); };
-      const auto half = [&](std::int64_t i) { return squeeze(scaled(part(v, axis, i, 1)) * 0.5, {axis}); };
+      const auto half = [&](std::int64_t i) { return squeeze(scaled(part(v, axis, i, 1)) * 0.5, axis); };
       return cast(sum(scaled(part(v, axis, 1, n - 2)), axis) + (half(0) + half(n - 1)), type);
     }};
 
