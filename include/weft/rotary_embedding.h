@@ -29,6 +29,8 @@ struct RotaryEmbeddingOptions {
   int axis = -2;                          // x's axis of positions
 };
 
+// ---- Rotary position embeddings.
+
 // Rotates each pair (a, b) among the first `dims` elements of x's last axis by angle θ = scale · (position + offset) ·
 // frequency: (a cos θ - b sin θ, b cos θ + a sin θ). Elements behind them stay what they are. x [..., sequence, dim] of
 // rank 2 to 7 is f32, f16 or bf16, computed in f32, or f64 (on the cpu); the result has its type and shape. Positions,
