@@ -436,8 +436,8 @@ fn log_share_f32(a: f32, b: f32) -> f32 {
 // Of the beta distribution of a and b, as a number and its difference from 1.
 fn beta_quantile_f32(a: f32, b: f32, tail: f32, lower: bool) -> vec2<f32> {
   if (max(a, b) > 1e30) {
-    if (min(a, b) > 1e20) { return vec2<f32>(1.0 / (1.0 + b / a), 1.0 / (1.0 + a / b)); }
-    let v = gamma_quantile_f32(min(a, b), tail, lower == (b > a)) / max(a, b);
+    if (min(a, b) > 1e20) { return vec2<f32>(1.0 / (1.0 + div_f32(b, a)), 1.0 / (1.0 + div_f32(a, b))); }
+    let v = div_f32(gamma_quantile_f32(min(a, b), tail, lower == (b > a)), max(a, b));
     return select(vec2<f32>(1.0 - v, v), vec2<f32>(v, 1.0 - v), b > a);
   }
   var x = 0.0;
