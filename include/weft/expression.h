@@ -61,8 +61,8 @@ namespace weft {
 //     negative parameters, of x outside, and of the limits that depend on the way: gammainc(0, 0), (inf, inf).
 //   - gammaincinv(a, p), gammainccinv(a, q) and betaincinv(a, b, p) are the x of these probabilities. A relative error
 //     of 3e-6 in the lesser of p and 1 - p explains theirs, but for 5e-7 of x. At the probabilities 0 and 1 they are
-//     the ends of the distribution. NaN of probabilities outside of [0, 1] and of negative parameters; in between also
-//     of parameters that are 0, and of an infinite a of gammaincinv.
+//     the ends of the distribution; a GPU takes a denormal one for 0. NaN of probabilities outside of [0, 1] and of
+//     negative parameters; in between also of parameters that are 0, and of an infinite a of gammaincinv.
 //   - j0 and j1 are 0 at infinities. y0 and y1 are -infinity of 0, k0, k1, k0e and k1e infinity, and NaN of negative
 //     numbers.
 //   - Products and quotients of complex numbers are the plain formulas (an infinite part times 0 is NaN); x / 0 divides

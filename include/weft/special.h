@@ -57,10 +57,10 @@ Tensor gammaincc(const TensorLike& a, const TensorLike& x);
 Tensor betainc(const TensorLike& a, const TensorLike& b, const TensorLike& x);
 // The x >= 0 with gammainc(a, x) = p: 0 at p = 0, infinity at 1. NaN of p outside of [0, 1] and of negative a; in
 // between also of an a that is 0 or infinite. The error is what a relative one of 3e-6 in the lesser of p and 1 - p
-// makes of x (small a take p to the power 1 / a), and 5e-7 of x; of f64 1e-14 · (1 + |log p|), and 1e-15. Its
-// derivative for p, of which the error is 1e-7 · a |log x| and more, is known; for a there is none, as of gammainc():
-// Unsupported. Source: Gil, Segura and Temme, "Efficient and accurate algorithms for the computation and inversion of
-// the incomplete gamma function ratios", 2012, for Halley's method.
+// makes of x (small a take p to the power 1 / a), and 5e-7 of x; of f64 1e-14 · (1 + |log p|), and 1e-15. A GPU takes a
+// p that is a denormal number for 0. Its derivative for p, of which the error is 1e-7 · a |log x| and more, is known;
+// for a there is none, as of gammainc(): Unsupported. Source: Gil, Segura and Temme, "Efficient and accurate algorithms
+// for the computation and inversion of the incomplete gamma function ratios", 2012, for Halley's method.
 Tensor gammaincinv(const TensorLike& a, const TensorLike& p);
 // The x >= 0 with gammaincc(a, x) = q: infinity at q = 0, 0 at 1. Errors and derivatives are those of gammaincinv().
 Tensor gammainccinv(const TensorLike& a, const TensorLike& q);

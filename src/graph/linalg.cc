@@ -384,7 +384,10 @@ Tensor exponential_of(const Tensor& x, const ExpmForm& form) {
   // All matrices are squared as often, the last ones of it count: before that they are small.
   for (int k = form.squarings; k > 0; --k) y = where(count >= k, product(y, y), y);
   const Tensor exists = logical_and(is_finite(size), wanted <= form.squarings);
-  return where(exists, y, Graph::scalar(std::numeric_limits<double>::quiet_NaN(), x.dtype()));
+  // (A number becomes a complex one without an imaginary part.)
+  const bool of_complex = x.dtype() == DType::c64;
+  const Tensor nan = Graph::scalar(std::numeric_limits<double>::quiet_NaN(), of_complex ? DType::f32 : x.dtype());
+  return where(exists, y, of_complex ? complex(nan, nan) : nan);
 }
 
 constexpr Function kExpm = {

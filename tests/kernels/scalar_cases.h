@@ -128,6 +128,7 @@ inline void make_fit(ScalarOp op, DType type, std::span<const View> in, Rng& rng
         if (!probability && x != 0 && std::abs(x) < 0.25) set(v, i, 0.25 + std::abs(x));
       }
     }
+    flush_denormals(in.back());  // reciprocals of the largest numbers
   }
   // Shift amounts and exponents beyond a little more than the width are not interesting.
   if (op == ScalarOp::shift_left || op == ScalarOp::shift_right || (op == ScalarOp::pow && is_integer(type))) {

@@ -374,8 +374,17 @@ fn lgamma1p_f32(a: f32) -> f32 {
   return lgamma_positive_f32(1.0 + a);
 }
 
+// True if an upper tail of that shape is proportional to the shape, and the same of a multiple of both, whose parts are
+// not denormal.
+fn is_proportional_f32(a: f32, tail: f32) -> bool { return max(a, tail) < 1e-30; }
+
 // The x > 0 at which the gamma distribution of shape a has that lower, or upper, tail of (0, ½].
 fn gamma_quantile_f32(a: f32, tail: f32, lower: bool) -> f32 {
+  if (!lower && is_proportional_f32(a, tail)) { return gamma_quantile_inside_f32(a * 0x1p32, tail * 0x1p32, lower); }
+  return gamma_quantile_inside_f32(a, tail, lower);
+}
+
+fn gamma_quantile_inside_f32(a: f32, tail: f32, lower: bool) -> f32 {
   if (a > 1e18) { return a; }
   let wanted = log_f32(tail);
   let gamma = lgamma1p_f32(a);
@@ -436,10 +445,19 @@ fn log_share_f32(a: f32, b: f32) -> f32 {
 // Of the beta distribution of a and b, as a number and its difference from 1.
 fn beta_quantile_f32(a: f32, b: f32, tail: f32, lower: bool) -> vec2<f32> {
   if (max(a, b) > 1e30) {
-    if (min(a, b) > 1e20) { return vec2<f32>(1.0 / (1.0 + b / a), 1.0 / (1.0 + a / b)); }
-    let v = gamma_quantile_f32(min(a, b), tail, lower == (b > a)) / max(a, b);
+    if (min(a, b) > 1e20) { return vec2<f32>(1.0 / (1.0 + div_f32(b, a)), 1.0 / (1.0 + div_f32(a, b))); }
+    let v = div_f32(gamma_quantile_f32(min(a, b), tail, lower == (b > a)), max(a, b));
     return select(vec2<f32>(1.0 - v, v), vec2<f32>(v, 1.0 - v), b > a);
   }
+  // A tail at the end of a tiny parameter, unless the other one is not much larger.
+  if (max(a, b) > 1e-13 && is_proportional_f32(select(a, b, lower), tail)) {
+    let up = vec2<f32>(select(0x1p32, 1.0, lower), select(1.0, 0x1p32, lower));
+    return beta_quantile_inside_f32(a * up.x, b * up.y, tail * 0x1p32, lower);
+  }
+  return beta_quantile_inside_f32(a, b, tail, lower);
+}
+
+fn beta_quantile_inside_f32(a: f32, b: f32, tail: f32, lower: bool) -> vec2<f32> {
   var x = 0.0;
   var y = 0.0;
   if (min(a, b) >= 1.0) {                  // Abramowitz and Stegun 26.5.22

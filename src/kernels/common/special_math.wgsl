@@ -634,6 +634,10 @@ fn y0_f32(x: f32) -> f32 {
   return wave.amplitude * sin_quadrant_f32(wave.rest, wave.quadrant);
 }
 
+// c / x by quotient_f32, for x up to 2.5, also of the least: x is scaled up, because what the quotient takes apart would
+// be denormal.
+fn pole_f32(c: f32, x: f32) -> f32 { return quotient_f32(c, x * 0x1p64) * 0x1p64; }
+
 fn y1_f32(x: f32) -> f32 {
   if (!is_positive_f32(x)) { return bessel_end_f32(x, f32_from_bits(0xff800000u)); }
   if (x < 1.17549435e-38) { return f32_from_bits(0xff800000u); }
@@ -646,7 +650,7 @@ fn y1_f32(x: f32) -> f32 {
     q = q * z - 0.0029553026;
     q = q * z + 0.054348685;
     q = q * z - 0.1960571;
-    return x * (0.63661977 * (log_f32(x) * j1_ratio_f32(z)) + q) - quotient_f32(0.63661977, x);
+    return x * (0.63661977 * (log_f32(x) * j1_ratio_f32(z)) + q) - pole_f32(0.63661977, x);
   }
   let wave = bessel_wave_f32(x, 1);
   return wave.amplitude * sin_quadrant_f32(wave.rest, wave.quadrant + 3u);
@@ -679,7 +683,7 @@ fn k1_near_f32(x: f32) -> f32 {
   q = q * z - 0.004642194;
   q = q * z - 0.08537072;
   q = q * z - 0.30796576;
-  return quotient_f32(1.0, x) + x * (log_f32(x) * (0.5 + z * i) + q);
+  return pole_f32(1.0, x) + x * (log_f32(x) * (0.5 + z * i) + q);
 }
 
 // exp(x) K0(x), and exp(x) K1(x), from 1 on.
