@@ -13,6 +13,8 @@
 #include "core/format.h"
 #include "graph/function_row.h"
 #include "graph/functions.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/identity.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
 #include "weft/array.h"
@@ -29,6 +31,25 @@ Tensor of_floats(const Tensor& x, const F& f) {
   const DType type = averaged(x.dtype());
   return cast(f(accumulated(cast(x, type))), type);
 }
+
+// The derivative of a function of single elements, by a formula of x and the result that is right at all orders: for
+// functions whose own steps have none at their ends.
+class OfElements final : public CustomDerivative {
+ public:
+  using Formula = Tensor (*)(const Tensor& x, const Tensor& y);
+  explicit OfElements(Formula slope) : slope_(slope) { results = 1; }
+  Derivatives vjp(const Differentiated& call, std::span<const Tensor> g) const override {
+    if (!g[0].defined()) return std::vector{Tensor()};
+    return std::vector{times_derivative(g[0], slope_(call.inputs[0], call.outputs[0]))};
+  }
+  Derivatives jvp(const Differentiated& call, std::span<const Tensor> t) const override {
+    if (!t[0].defined()) return std::vector{Tensor()};
+    return std::vector{t[0] * slope_(call.inputs[0], call.outputs[0])};
+  }
+
+ private:
+  Formula slope_;
+};
 
 // A number of x's type.
 Tensor number(const Tensor& x, double v) { return Graph::scalar(v, x.dtype()); }
@@ -108,7 +129,8 @@ constexpr double kLarge[2][23] = {
 Tensor bessel(const Tensor& x, int order, bool scaled) {
   return of_floats(x, [&](const Tensor& v) {
     constexpr double kSmall = 8;
-    const Tensor magnitude = abs(v), small = magnitude <= kSmall;
+    // (By the sign, with derivatives that are NaN of NaN.)
+    const Tensor magnitude = v * sign(v), small = magnitude <= kSmall;
     // Up to there the power series, whose terms are all positive: Σ (x² / 4)^k / (k! (k + order)!).
     double c[26] = {1};
     for (int k = 1; k < 26; ++k) c[k] = c[k - 1] / (k * (k + order));
@@ -120,10 +142,10 @@ Tensor bessel(const Tensor& x, int order, bool scaled) {
     if (!scaled) {
       // (The product is finite where exp(x) overflows.)
       const Tensor half = exp(far * number(v, 0.5));
-      outer = select(far == number(v, kInfinity), far, outer * half * half);
+      outer = select(far == number(v, kInfinity), exp(far), outer * half * half);
     }
     if (order == 1) outer = copysign(outer, v);
-    return select(is_nan(v), v, select(small, inner, outer));
+    return select(small, inner, outer);
   });
 }
 
@@ -177,8 +199,11 @@ constexpr Function kEntr = {
      .summary = "what the sum of is an entropy: 0 at 0, -∞ below"},
     [](const Tensor& x) {
       return of_floats(x, [](const Tensor& v) {
+        static const auto derivative =
+            std::make_shared<const OfElements>([](const Tensor& at, const Tensor&) { return -log(at) - 1; });
         const Tensor inside = (v > 0) | is_nan(v), safe = select(inside, v, 1);
-        return select(inside, -safe * log(safe), select(v < 0, number(v, -kInfinity), 0));
+        const Tensor y = select(inside, -safe * log(safe), select(v < 0, number(v, -kInfinity), 0));
+        return with_derivative(derivative, std::vector{y}, std::vector{v})[0];
       });
     }};
 constexpr Function kLogit = {
@@ -259,7 +284,12 @@ constexpr Function kNdtri = {
         const Tensor ends =
             select(v == 0, number(v, -kInfinity),
                    select(v == 1, number(v, kInfinity), number(v, std::numeric_limits<double>::quiet_NaN())));
-        return select(centre, middle, select(tail, select(low, -outer, outer), ends));
+        // The reciprocal of the normal density at the result.
+        static const auto derivative = std::make_shared<const OfElements>([](const Tensor&, const Tensor& y) {
+          return exp(square(y) * number(y, 0.5)) * number(y, std::sqrt(2 * std::numbers::pi));
+        });
+        const Tensor y = select(centre, middle, select(tail, select(low, -outer, outer), ends));
+        return with_derivative(derivative, std::vector{y}, std::vector{v})[0];
       });
     }};
 

@@ -601,7 +601,9 @@ constexpr Function kCorrcoef = {
       Tensor y = c / c;
       if (x.rank() == 2) {
         const Tensor deviations = sqrt(diagonal(c));
-        y = clamp(c / expand_dims(deviations, 1) / deviations, -1, 1);
+        const Tensor r = c / expand_dims(deviations, 1) / deviations;
+        // Cut by comparisons, and so of NaN itself with its derivatives.
+        y = select(r >= 1, 1, select(r <= -1, -1, r));
       }
       return cast(x.rank() == 1 ? reshape(y, {}) : y, averaged(x.dtype()));
     }};

@@ -35,6 +35,9 @@ class ElementwiseOp final : public OpOf<MapAttributes> {
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
+// A cotangent times a derivative; where a selection hides the cotangent it is 0, whatever the derivative is there.
+Tensor times_derivative(const Tensor& cotangent, const Tensor& derivative);
+
 // Stores its operand's elements as they are, dense.
 OpPtr copy_op(DType dtype);
 

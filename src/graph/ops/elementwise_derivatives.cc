@@ -304,6 +304,11 @@ const RealParts* real_parts(ScalarOp op, DType operand) {
 
 }  // namespace
 
+Tensor times_derivative(const Tensor& cotangent, const Tensor& derivative) {
+  const auto mask = masked(cotangent);
+  return mask ? with_mask(*mask, mask->value * derivative) : cotangent * derivative;
+}
+
 Derivatives ElementwiseOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
   const Expression::Node* op = single(a.expression);
   if (!op) return std::nullopt;

@@ -140,11 +140,11 @@ Tensor products_of_others(const Tensor& x, const std::vector<int>& axes) {
     const auto product = [&](bool reverse) {
       return scan(kernels::ScanKind::prod, factors, axis, {.reverse = reverse, .exclusive = true});
     };
-    return product(false) * product(true);
+    return zeros_absorbing_product(product(false), product(true));
   };
   const Tensor zero = rows == 0, one = Graph::scalar(1, rows.dtype());
   const Tensor zeros = others(select(zero, rows, one));
-  const Tensor made = zeros * beside_zeros(others(select(zero, one, rows)), zeros);
+  const Tensor made = zeros_absorbing_product(zeros, others(select(zero, one, rows)));
   std::vector<int> back(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) back[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
   return permute(reshape(made, moved.shape()), back);
@@ -188,7 +188,7 @@ Derivatives ReduceOp::vjp(const Differentiated& node, std::span<const Tensor> co
       return given(along_x(g / n));
     case ReduceKind::prod: {
       const Tensor others = products_of_others(x, a.axes);
-      return given(along_x(g) * (x.dtype() == DType::c64 ? conj(others) : others));
+      return given(zeros_absorbing_product(along_x(g), x.dtype() == DType::c64 ? conj(others) : others));
     }
     case ReduceKind::min:
     case ReduceKind::max: {

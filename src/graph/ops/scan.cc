@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/ops/identity.h"
 #include "graph/rules.h"
 #include "kernels/common/element_work.h"
 #include "kernels/scan/scan.h"
@@ -35,10 +36,39 @@ Work ScanOp::work(const Launch& call) const {
 
 // ---- Derivatives and batching
 
-Tensor beside_zeros(const Tensor& x, const Tensor& factor) {
-  if (x.dtype() == DType::c64) return x;
-  const double most = x.dtype() == DType::f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
-  return select(factor == 0, clamp(x, -most, most), x);
+namespace {
+
+// The derivatives of such a product are such products.
+class ProductOfZeros final : public CustomDerivative {
+ public:
+  ProductOfZeros() { results = 1; }
+  Derivatives vjp(const Differentiated& call, std::span<const Tensor> g) const override {
+    std::vector<Tensor> all(2);
+    if (!g[0].defined()) return all;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (call.wanted[i]) all[i] = zeros_absorbing_product(g[0], call.inputs[1 - i]);
+    }
+    return all;
+  }
+  Derivatives jvp(const Differentiated& call, std::span<const Tensor> t) const override {
+    Tensor sum;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!t[i].defined()) continue;
+      const Tensor term = zeros_absorbing_product(t[i], call.inputs[1 - i]);
+      sum = sum.defined() ? sum + term : term;
+    }
+    return std::vector{sum};
+  }
+};
+
+}  // namespace
+
+Tensor zeros_absorbing_product(const Tensor& a, const Tensor& b) {
+  const Tensor product = a * b;
+  if (a.dtype() == DType::c64) return product;
+  static const auto derivative = std::make_shared<const ProductOfZeros>();
+  const Tensor indefinite = logical_and(is_nan(product), logical_not(logical_or(is_nan(a), is_nan(b))));
+  return with_derivative(derivative, std::vector{select(indefinite, 0, product)}, std::vector{a, b})[0];
 }
 
 namespace {
@@ -59,10 +89,9 @@ Tensor moved_up(const Tensor& x, int axis, std::int64_t by) {
 Tensor recurrence(Tensor a, Tensor b, int axis) {
   const std::int64_t n = b.shape()[axis];
   for (std::int64_t by = 1; by < n; by *= 2) {
-    b = b + a * beside_zeros(moved_up(b, axis, by), a);
+    b = b + zeros_absorbing_product(a, moved_up(b, axis, by));
     if (by * 2 >= n) break;
-    const Tensor next = moved_up(a, axis, by);
-    a = beside_zeros(a, next) * beside_zeros(next, a);
+    a = zeros_absorbing_product(a, moved_up(a, axis, by));
   }
   return b;
 }
@@ -90,7 +119,7 @@ Steps steps(ScanKind kind, const Tensor& x, const Tensor& y, int axis) {
       // Zeros are multiplied by themselves, so that the product of the others may be infinite.
       const auto before = [&](const Tensor& factors) { return scan(kind, factors, axis, {.exclusive = true}); };
       const Tensor zero = x == 0, one = number(1), zeros = before(select(zero, x, one));
-      return {zeros * beside_zeros(before(select(zero, one, x)), zeros), behind_nothing(later(x))};
+      return {zeros_absorbing_product(zeros, before(select(zero, one, x))), behind_nothing(later(x))};
     }
     case ScanKind::min:
     case ScanKind::max: {
@@ -163,7 +192,7 @@ Derivatives ScanOp::vjp(const Differentiated& node, std::span<const Tensor> cota
   const auto conjugate = [](const Tensor& t) { return t.dtype() == DType::c64 ? conj(t) : t; };
   const Tensor own = conjugate(whole.derivative().own), kept = conjugate(whole.derivative().kept);
   const Tensor sums = recurrence(moved_up(kept, a.axis, 1), whole.of_y(cotangents[0]), a.axis);
-  return std::vector{whole.as_x(own * beside_zeros(sums, own))};
+  return std::vector{whole.as_x(zeros_absorbing_product(own, sums))};
 }
 
 Derivatives ScanOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
@@ -171,7 +200,7 @@ Derivatives ScanOp::jvp(const Differentiated& node, std::span<const Tensor> t) c
   if (is_constant(a, node)) return std::vector{Tensor()};
   const Inclusive whole(a, node.inputs[0], node.outputs[0]);
   const auto& [own, kept] = whole.derivative();
-  const Tensor first = own * beside_zeros(whole.of_x(t[0]), own);
+  const Tensor first = zeros_absorbing_product(own, whole.of_x(t[0]));
   return std::vector{whole.as_y(flip(recurrence(flip(kept, a.axis), flip(first, a.axis), a.axis), a.axis))};
 }
 

@@ -34,7 +34,8 @@ class ScanOp final : public OpOf<ScanAttributes> {
   std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
-// x for a product with that factor: where the factor is 0 an infinite x is the greatest number, so that the product is 0.
-Tensor beside_zeros(const Tensor& x, const Tensor& factor);
+// a · b of real numbers, in which 0 · ∞ is 0, as in all of its derivatives: a factor or a tangent of 0 takes away what
+// is infinite beside it. NaN stays NaN.
+Tensor zeros_absorbing_product(const Tensor& a, const Tensor& b);
 
 }  // namespace weft

@@ -114,7 +114,8 @@ int hardswish(Expression& e, int x) {
 
 int softsign(Expression& e, int x) {
   Maker m(e, "softsign", x);
-  const int a = m(ScalarOp::abs, m.x), r = m(reciprocal, m(add, a, m.number(1)));
+  // (|x| by its sign, with derivatives that are NaN of NaN.)
+  const int a = m(mul, m.x, m(sign, m.x)), r = m(reciprocal, m(add, a, m.number(1)));
   // As ±(1 - r) from 1 on, where r is ½ at most: the derivative r² is then no difference, and infinities give ±1.
   const int outside = m(ScalarOp::copysign, m(sub, m.number(1), r), m.x);
   return m.result(m(select, m(greater_equal, a, m.number(1)), outside, m(mul, m.x, r)));

@@ -49,8 +49,12 @@ constexpr std::string_view kTrigamma = "select(less($0, 0), -$g, $g) * (" WEFT_T
 #undef WEFT_TERM
 #undef WEFT_REST
 
-// The distance from the origin of a plane, and 1 there: both derivatives of atan2 are 0 at the origin.
-#define WEFT_DISTANCE "select(equal(hypot($0, $1), 0), 1, hypot($0, $1))"
+// The derivative of a power for its base. For an exponent 0 as a quotient that is 0 and whose derivatives are those of
+// the power, with no 0 · ∞ on the way. Of a base 0 with an exponent 0 or 1 there is no derivative of it for the
+// exponent; like the power's own it is 0.
+#define WEFT_POWER_SLOPE                                                       \
+  "select(equal($1, 0), select(greater(abs($0), 0), $g * $r * ($1 / $0), 0), " \
+  "select(logical_and(equal($0, 0), equal($1, 1)), $g, $g * $1 * pow($0, $1 - 1)))"
 // 1 - tanh(x)², far from 0.
 #define WEFT_TANH_TAIL(x) "4 * sigmoid(2 * " x ") * sigmoid(-2 * " x ")"
 
@@ -103,7 +107,7 @@ constexpr ErrorBound kRounded{.ulp = 0};  // the nearest number
 constexpr ErrorBound kIncomplete{.absolute = 2e-38, .relative = 3e-6};
 // What 3e-6 of the probability makes of x, for parameters from ¼ on: up to four times that.
 constexpr ErrorBound kInverse{.absolute = 2e-38, .relative = 2e-5};
-constexpr ErrorBound kOfAmplitude{.absolute = 6e-7};  // four units of the amplitude, which is at most 1
+constexpr ErrorBound kOfAmplitude{.absolute = 6e-7};                  // four units of the amplitude, which is at most 1
 constexpr ErrorBound kNearZeros{.absolute = 4e-6, .relative = 4e-7};  // where terms cancel
 
 // Facts that several functions have.
@@ -310,11 +314,14 @@ constexpr ScalarOpInfo kOps[] = {
         .with({.arithmetic = true, .cancels_itself = true, .discontinuous = true, .error = kRounded}),
     differentiable({ScalarOp::pow, "pow", 2, kNumber, same, 4.8f, "pow_f32($0, $1)", "pow_i32($0, $1)",
                     "pow_u32($0, $1)", "pow_i64($0, $1)", "pow_u64($0, $1)", "", "pow_narrow($0, $1)"},
-                   "select(equal($1, 0), 0, $g * $1 * pow($0, $1 - 1))",
-                   "select(logical_and(equal($0, 0), greater_equal($1, 0)), 0, $g * $r * log($0))")
-        .with({.neutral = 1, .discontinuous = true}),
+                   WEFT_POWER_SLOPE, "select(logical_and(equal($0, 0), greater_equal($1, 0)), 0, $g * $r * log($0))")
+        .with({.neutral = 1,
+               .discontinuous = true,
+               .derivative_by_numbers = "select(equal($1, 0), 0, $g * $1 * pow($0, $1 - 1))"}),
+    // At the origin, where it has no derivatives, those of all orders are 0.
     differentiable(of_floats(ScalarOp::atan2, "atan2", 2, 2.9f, "atan2_f32($0, $1)"),
-                   "$g * ($1 / " WEFT_DISTANCE ") / " WEFT_DISTANCE, "-$g * ($0 / " WEFT_DISTANCE ") / " WEFT_DISTANCE),
+                   "select(equal(hypot($0, $1), 0), 0, $g * ($1 / hypot($0, $1)) / hypot($0, $1))",
+                   "select(equal(hypot($0, $1), 0), 0, -$g * ($0 / hypot($0, $1)) / hypot($0, $1))"),
     differentiable(of_floats(ScalarOp::hypot, "hypot", 2, 0.9f, "hypot_f32($0, $1)", "hypot_narrow($0, $1)"),
                    "$g * ($0 / $r)", "$g * ($1 / $r)"),
     differentiable({ScalarOp::copysign, "copysign", 2, kFloat, same, kCheap, "copysign_f32($0, $1)"},
@@ -467,8 +474,7 @@ constexpr ComplexForm kComplexForms[] = {
     // The power of 0 is a number where its derivative for the exponent is 0.
     {ScalarOp::pow,
      "pow_c64($0, $1)",
-     {"select(equal($1, 0), 0, $g * $1 * pow($0, $1 - 1))",
-      "select(logical_and(equal($0, 0), equal($r, $r)), 0, $g * $r * log($0))"}},
+     {WEFT_POWER_SLOPE, "select(logical_and(equal($0, 0), equal($r, $r)), 0, $g * $r * log($0))"}},
 };
 
 constexpr auto kAllOps = [] {
