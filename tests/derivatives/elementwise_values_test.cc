@@ -78,8 +78,6 @@ constexpr Wider kWider[] = {
     // exp(x) (K1 - K0).
     {"k0e", 1, 1, 1},
     {"k1e", 1, 1, 1},
-    // Second derivatives that are differences of terms of the size of x².
-    {"log_ndtr", 2, 3},
     // Derivatives of rational and polynomial approximations.
     {"ndtri", 3, 1000},
     {"i0e", 1, 10},
