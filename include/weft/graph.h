@@ -622,11 +622,15 @@ Tensor cumsum(const Operand& x, int axis);
 // variance and deviation NaN, log_sum and log_sum_exp -infinity, any false and all true.
 Tensor reduce(ReduceKind op, const Operand& x, const Axes& axes, bool keep_dims = false);
 // The variance over the axes: the sum of squared distances from the mean, divided by n - correction for n elements.
-// correction is 0 or more: 0 for a population, as NumPy's var, 1 for a sample, as PyTorch's var by default. Of floats,
-// in x's type; integers and bool give f32. NaN of no elements and where an element is infinite. Source: Chan, Golub and
-// LeVeque, "Algorithms for computing the sample variance", 1983.
+// correction is 0 or more: 0 for a population, as NumPy's var, 1 for a sample, as PyTorch's var by default. Where it is
+// more than n the divisor is 0, so that the variance is infinite, or NaN if nothing varies. Of floats, in x's type;
+// integers and bool give f32. NaN of no elements and where an element is infinite. On GPUs the sum is one of f32: where
+// it is past the range the variance is infinite, and squares below it are 0; deviation() and nanvar() are scaled. Throws
+// InvalidArgument for a correction that is negative or NaN. Source: Chan, Golub and LeVeque, "Algorithms for computing
+// the sample variance", 1983.
 Tensor variance(const Operand& x, const Axes& axes = {}, double correction = 0, bool keep_dims = false);
-// The standard deviation over the axes: the square root of variance(), in the same types. NumPy's and PyTorch's std.
+// The standard deviation over the axes: the square root of the variance, in the same types and with the same errors, in
+// range on every device wherever x is. NumPy's and PyTorch's std.
 Tensor deviation(const Operand& x, const Axes& axes = {}, double correction = 0, bool keep_dims = false);
 // The position of the greatest element over the axes, counted in row-major order over them: the first of equal ones (-0
 // and +0 are equal), the first NaN if there is one. Of floats, integers and bool. Throws ShapeError if there are no

@@ -18,7 +18,8 @@
 namespace weft {
 
 // ---- Interpolation, integrals and differences. c64 is a TypeError for interp(), unwrap() and coordinates. Distances
-// between points, samples and coordinates may be past the range of their type.
+// between points, samples and coordinates may be past the range of their type, as may be a `distance`, which is a
+// number of f64 whatever the type. A period is one of the type in which it is computed, f32 or f64, as is its half.
 
 struct InterpOptions {
   std::optional<double> left = {};   // below the first point; default: its value
@@ -28,7 +29,7 @@ struct InterpOptions {
 };
 // The value at x, of any shape, of the line through the points (points[i], values[i]), both of rank 1 and as long, one
 // point at least: points ascend, which is not checked. NaN for NaN, and with a period for infinities. Throws
-// InvalidArgument for a period that is 0 or not finite.
+// InvalidArgument for a period that is 0 or not finite in that type.
 Tensor interp(const Operand& x, const Operand& points, const Operand& values, const InterpOptions& options = {});
 
 // The integral along an axis by the trapezoidal rule, of samples at this distance: Σ distance · (y[i] + y[i + 1]) / 2;
@@ -54,7 +55,8 @@ Tensor gradient(const Operand& f, int axis, const Operand& coordinates, EdgeOrde
 std::vector<Tensor> gradient(const Operand& f);
 
 // x with multiples of the period added along an axis, so that neighbours differ by no more than half of it; differences
-// that are no more than `discontinuity` stay (default: half the period, and never less). Floats alone.
+// that are no more than `discontinuity` stay (default: half the period, and never less). Floats alone. Throws
+// InvalidArgument for a period that is not more than 0 and finite in the type.
 Tensor unwrap(const Operand& x, int axis = -1, double period = 2 * std::numbers::pi,
               std::optional<double> discontinuity = {});
 

@@ -90,7 +90,7 @@ Tensor nanmin(const Operand& x, const Axes& axes = {}, bool keep_dims = false);
 Tensor nanmax(const Operand& x, const Axes& axes = {}, bool keep_dims = false);
 // mean() of the numbers; NaN of none.
 Tensor nanmean(const Operand& x, const Axes& axes = {}, bool keep_dims = false);
-// variance() of the numbers, whose count less the correction is the divisor; NaN unless that is more than 0.
+// variance() of the numbers, by whose count less the correction the sum is divided; NaN of none.
 Tensor nanvar(const Operand& x, const Axes& axes = {}, double correction = 0, bool keep_dims = false);
 // The square root of nanvar().
 Tensor nanstd(const Operand& x, const Axes& axes = {}, double correction = 0, bool keep_dims = false);
@@ -119,7 +119,8 @@ Tensor average(const Operand& x, const Operand& weights, const Axes& axes = {}, 
 // The covariances of variables, the rows of x: [variables, observations] gives [variables, variables], and x of rank 1
 // one number. They are divided by the observations less the correction, which is 1 by default, as NumPy's and
 // PyTorch's. frequencies [observations]: how often each was made; weights [observations]: how much each counts.
-// Divisors that are not more than 0 are 0. Throws ShapeError for other shapes.
+// Divisors that are not more than 0 are 0. Throws InvalidArgument for a correction that is negative or NaN, ShapeError
+// for other shapes.
 Tensor cov(const Operand& x, double correction = 1, const Operand& frequencies = {}, const Operand& weights = {});
 // The correlations of variables, the rows of x: their covariances divided by their deviations, within [-1, 1]. NaN of
 // those that do not vary.
@@ -139,9 +140,11 @@ struct Histogram {
 };
 // How many elements of x lie in each of `bins` intervals of equal width. Each holds its lower edge, and the last one
 // both. Elements outside, and NaN, are not counted. The edges are of x's type, of integers and bool f32, in which x is
-// compared with them. Where the range is a single number it is that ± ½; without a range NaN in x makes the edges NaN
-// and the counts 0 (NumPy throws). Throws InvalidArgument for less than one bin, and for a range that is not finite or
-// descends.
+// compared with them. Where the range is a single number it is that ± ½; without a range NaN or an infinity in x makes
+// the edges NaN and the counts 0 (NumPy throws). Where the type has fewer numbers in the range than there are bins,
+// neighbouring edges are equal: such a bin of width 0 is empty and of density 0, but the last one holds its edge, with
+// an infinite density. Densities of no elements are NaN. Throws InvalidArgument for less than one bin, and for a range
+// that descends, is not finite, or is not within the edges' type.
 Histogram histogram(const Operand& x, std::int64_t bins = 10, const HistogramOptions& options = {});
 // The same in intervals between given edges, ascending, of rank 1 and two elements at least. Edges that do not ascend
 // throw InvalidArgument if the host has them: a constant, and what is no view and is on the cpu or was read before. Of

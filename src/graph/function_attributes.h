@@ -29,7 +29,7 @@ struct MomentAttributes : ReductionAttributes {
   double correction = 0;
   void fields(AttributeVisitor& v) {
     v("axes", axes, {}, "what is reduced; without them all axes");
-    v("correction", correction, 0, "what the number of elements is lessened by for the divisor");
+    v("correction", correction, 0, "what the number of elements is lessened by for the divisor; 0 or more");
     v("keep_dims", keep_dims, false, "leave the axes in the result, with size 1");
   }
 };

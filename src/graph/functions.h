@@ -28,6 +28,11 @@ inline void require_integers(const Tensor& x, std::string_view function, std::st
   throw TypeError("{}: {} {}, expected integers", function, operand, to_string(x.type()));
 }
 
+// Of variances, whose divisor is the number of elements less the correction, or 0 where that is more.
+inline void check_correction(double correction) {
+  if (!(correction >= 0)) throw InvalidArgument("the correction is {}, expected 0 or more", correction);
+}
+
 // The type in which sums are made.
 inline DType summed(DType type) {
   if (type == DType::boolean) return DType::i32;
@@ -54,12 +59,6 @@ inline double highest(DType type) {
 inline Tensor difference_factor(const Tensor& a, const Tensor& b) {
   const Tensor d = a - b, finite = d.dtype() == DType::c64 ? is_finite(real(d)) & is_finite(imag(d)) : is_finite(d);
   return select(finite, 1.0, 0.5);
-}
-
-// (a - b) / d, also where a - b is past the range.
-inline Tensor difference_quotient(const Tensor& a, const Tensor& b, const Tensor& d) {
-  const Tensor k = difference_factor(a, b);
-  return (a * k - b * k) / (d * k);
 }
 
 // (a + b) / 2, rounded once, also where a + b is past the range.

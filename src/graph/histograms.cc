@@ -23,6 +23,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kSameOrF32 = "x's type; of integers and bool f32";
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Which of neighbours that are sorted the other way round, in an order in which NaN is last.
 bool falls(double before, double after) { return after < before || (std::isnan(before) && !std::isnan(after)); }
@@ -83,9 +84,10 @@ Edges edges_of(std::string_view function, const Tensor& x, const Tensor& given, 
   if (!range.empty()) {
     if (range.size() != 2) throw InvalidArgument("{}: the range is of {} numbers, expected 2", function, range.size());
     double first = range[0], last = range[1];
-    if (!std::isfinite(first) || !std::isfinite(last) || first > last) {
-      throw InvalidArgument("{}: the range is from {} to {}, expected finite numbers that ascend", function, first,
-                            last);
+    const double most = finfo(type).max;
+    if (!(std::abs(first) <= most && std::abs(last) <= most && first <= last)) {
+      throw InvalidArgument("{}: the range is from {} to {}, expected finite numbers of {} that ascend", function,
+                            first, last, name(type));
     }
     if (first == last) {
       first -= 0.5;
@@ -96,7 +98,10 @@ Edges edges_of(std::string_view function, const Tensor& x, const Tensor& given, 
   if (x.size() == 0) return {linspace(0, 1, bins + 1, type), {}};
   const Tensor v = x.dtype() == DType::boolean ? cast(x, DType::u8) : Tensor(x);
   const Tensor low = cast(min(v), type), high = cast(max(v), type), single = low == high;
-  const Tensor from = select(single, low - 0.5, low), to = select(single, high + 0.5, high);
+  const auto end = [&](const Tensor& found, double more) {
+    return select(is_finite(low) & is_finite(high), select(single, found + more, found), kNan);
+  };
+  const Tensor from = end(low, -0.5), to = end(high, 0.5);
   const Tensor shares = linspace(0, 1, bins + 1, accumulated(from).dtype());
   return {cast(lerp(accumulated(from), accumulated(to), shares), type), {}};
 }
@@ -112,7 +117,7 @@ Tensor counted(std::string_view function, const Tensor& x, const Tensor& bin, co
   return segment_sum(flatten(weights), bin, bins);
 }
 
-// Counts divided by their sum and the widths of the bins along each axis.
+// Counts divided by their sum and the widths of the bins along each axis. That of an empty bin of width 0 is 0.
 Tensor density_of(const Tensor& counts, std::initializer_list<Tensor> edges) {
   const DType type = averaged(counts.dtype());
   const Tensor all = accumulated(cast(counts, type)), scaled = RangeScale(all, {}).scaled(all);
@@ -126,7 +131,8 @@ Tensor density_of(const Tensor& counts, std::initializer_list<Tensor> edges) {
     const Tensor lower = reshape(slice(at, 0, 0, bins), along), upper = reshape(slice(at, 0, 1, bins + 1), along);
     // Also of bins whose width is past the range.
     const Tensor width = upper - lower, half = upper * 0.5 - lower * 0.5;
-    shares = select(is_finite(width), shares / width, shares * 0.5 / half);
+    const Tensor none = (width == 0) & (shares == 0);
+    shares = select(is_finite(width), shares / select(none, 1, width), shares * 0.5 / half);
   }
   return cast(shares, type);
 }
@@ -134,7 +140,6 @@ Tensor density_of(const Tensor& counts, std::initializer_list<Tensor> edges) {
 // What stands for counts where edges are not in order.
 Tensor where_in_order(const Tensor& in_order, const Tensor& counts) {
   if (!in_order.defined()) return counts;
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   return select(in_order, counts, Graph::scalar(is_inexact(counts.dtype()) ? kNan : -1, counts.dtype()));
 }
 

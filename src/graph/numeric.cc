@@ -11,6 +11,7 @@
 #include "graph/function_row.h"
 #include "graph/functions.h"
 #include "graph/promotion.h"
+#include "graph/range_scale.h"
 #include "graph/rules.h"
 #include "graph/sliding_products.h"
 #include "kernels/fft/plan.h"
@@ -59,35 +60,51 @@ Tensor areas(std::string_view function, const Tensor& y, const Tensor& coordinat
   const std::int64_t n = std::max<std::int64_t>(v.shape()[a] - 1, 0), first = std::min<std::int64_t>(v.shape()[a], 1);
   // (Halves, whose sum is in range.)
   const Tensor means = part(v, a, first, n) * 0.5 + part(v, a, 0, n) * 0.5;
-  if (!coordinates.defined()) return distance == 1 ? means : means * Graph::scalar(distance, v.dtype());
+  if (!coordinates.defined()) return multiplied_by(means, distance);
   const Tensor at = accumulated(cast(along(function, y, coordinates, a), type));
   const Tensor from = part(at, a, 0, n), to = part(at, a, first, n), k = difference_factor(to, from);
   return means * (to * k - from * k) * (3 - 2 * k);  // 1 / k
 }
 
-// By differences of neighbours, with these distances from one sample to the next.
-Tensor differences(const Tensor& f, int axis, const Tensor& distances, EdgeOrder edges) {
+// By differences of neighbours at these coordinates, or without them at this distance.
+Tensor differences(const Tensor& f, int axis, const Tensor& at, double distance, EdgeOrder edges) {
   const std::int64_t n = f.shape()[axis];
-  const auto distance = [&](std::int64_t i) { return distances.rank() == 0 ? distances : part(distances, axis, i, 1); };
-  const auto sample = [&](std::int64_t i) { return part(f, axis, i, 1); };
-  std::vector<Tensor> parts;
-  // The parabola through three samples at an end; `outer` and `inner` are the places of their slopes.
-  const auto end = [&](std::int64_t outer, std::int64_t inner) {
-    const auto slope_at = [&](std::int64_t i) { return difference_quotient(sample(i + 1), sample(i), distance(i)); };
-    const Tensor slope = slope_at(outer);
-    if (edges == EdgeOrder::first) return slope;
-    const Tensor d = distance(outer);
-    return slope - (slope_at(inner) - slope) * (d / (d + distance(inner)));
+  // From sample i to the one that is `apart` samples further on, of `count` samples.
+  const auto slopes = [&](std::int64_t i, std::int64_t count, std::int64_t apart) {
+    const Tensor from = part(f, axis, i, count), to = part(f, axis, i + apart, count), k = difference_factor(to, from);
+    const Tensor rise = to * k - from * k;
+    if (!at.defined()) return divided_by(rise, static_cast<double>(apart) * distance) * (3 - 2 * k);  // 1 / k
+    const Tensor begin = part(at, axis, i, count), end = part(at, axis, i + apart, count);
+    const Tensor half = difference_factor(end, begin);
+    return rise / (end * half - begin * half) * (half * (3 - 2 * k));
   };
-  parts.push_back(end(0, 1));
-  if (n > 2 && distances.rank() == 0) {
-    parts.push_back(difference_quotient(part(f, axis, 2, n - 2), part(f, axis, 0, n - 2), distances + distances));
-  } else if (n > 2) {
-    const Tensor slopes = difference_quotient(part(f, axis, 1, n - 1), part(f, axis, 0, n - 1), distances);
-    const Tensor left = part(distances, axis, 0, n - 2), right = part(distances, axis, 1, n - 2), both = left + right;
-    parts.push_back(part(slopes, axis, 0, n - 2) * (right / both) + part(slopes, axis, 1, n - 2) * (left / both));
+  // The distances before and after samples from i on, each as a share of their sum, which may be past the range.
+  struct Shares {
+    Tensor before, after;
+  };
+  const auto shares = [&](std::int64_t i, std::int64_t count) -> Shares {
+    const Tensor from = part(at, axis, i - 1, count), mid = part(at, axis, i, count), to = part(at, axis, i + 1, count);
+    const Tensor k = select(is_finite((mid - from) + (to - mid)), 1.0, 0.5);
+    const Tensor before = mid * k - from * k, after = to * k - mid * k, both = before + after;
+    return {before / both, after / both};
+  };
+  // At an end that of two samples, or of the parabola through three, of which `mid` is the second one.
+  const auto end = [&](std::int64_t outer, std::int64_t inner, std::int64_t mid) {
+    const Tensor slope = slopes(outer, 1, 1);
+    if (edges == EdgeOrder::first) return slope;
+    const Tensor next = slopes(inner, 1, 1), k = difference_factor(next, slope), difference = next * k - slope * k;
+    if (!at.defined()) return slope - difference * (1.5 - k);  // ½ / k
+    const Shares of = shares(mid, 1);
+    return slope - difference * ((outer < inner ? of.before : of.after) * (3 - 2 * k));
+  };
+  std::vector<Tensor> parts{end(0, 1, 1)};
+  if (n > 2 && !at.defined()) parts.push_back(slopes(0, n - 2, 2));
+  if (n > 2 && at.defined()) {
+    const Tensor each = slopes(0, n - 1, 1);
+    const Shares of = shares(1, n - 2);
+    parts.push_back(part(each, axis, 0, n - 2) * of.after + part(each, axis, 1, n - 2) * of.before);
   }
-  parts.push_back(end(n - 2, n - 3));
+  parts.push_back(end(n - 2, n - 3, n - 2));
   return concat(parts, axis);
 }
 
@@ -99,8 +116,23 @@ Tensor gradient_along(const Tensor& f, int axis, const Tensor& coordinates, doub
   }
   const DType type = result_type_of("gradient", f, coordinates);
   const Tensor v = accumulated(cast(f, type));
-  if (!coordinates.defined()) return cast(differences(v, a, Graph::scalar(distance, v.dtype()), edges), type);
-  return cast(differences(v, a, diff(cast(along("gradient", f, coordinates, a), v.dtype()), a), edges), type);
+  Tensor at;
+  if (coordinates.defined()) {
+    at = cast(along("gradient", f, coordinates, a), v.dtype() == DType::c64 ? DType::f32 : v.dtype());
+  }
+  return cast(differences(v, a, at, distance, edges), type);
+}
+
+// A period as a number of f32 or f64, in which it is neither 0 nor infinite, nor is its half.
+double period_in(std::string_view function, double period, DType type) {
+  using Single = std::numeric_limits<float>;
+  using Double = std::numeric_limits<double>;
+  const bool is_double = type == DType::f64;
+  const double least = is_double ? Double::min() : static_cast<double>(Single::min());
+  const double most = is_double ? Double::max() : static_cast<double>(Single::max());
+  if (period >= 2 * least && period <= most) return period;
+  throw InvalidArgument("{}: the period is {}, expected {} to {}, which are {}", function, period, 2 * least, most,
+                        name(type));
 }
 
 // ---- Interpolation, integrals and differences
@@ -131,11 +163,7 @@ constexpr Function kInterp = {
       Tensor v = accumulated(cast(x, type)), at = accumulated(cast(points, type)), f = accumulated(cast(values, type));
       if (a.period) {
         // One period of points in order, and the nearest ones of those before and after it.
-        const double p = std::abs(*a.period);
-        if (!(p > 0 && p < std::numeric_limits<double>::infinity())) {
-          throw InvalidArgument("interp: the period is {}, expected a finite number that is not 0", *a.period);
-        }
-        const Tensor period = Graph::scalar(p, v.dtype());
+        const Tensor period = Graph::scalar(period_in("interp", std::abs(*a.period), v.dtype()), v.dtype());
         v = remainder(v, period);
         at = remainder(at, period);
         const Tensor order = argsort(at, 0);
@@ -194,7 +222,7 @@ constexpr Function kTrapezoid = {
       // Each sample but the first and the last is in two areas: the sum of them all reads each once. (Samples times the
       // distance, whose sum is in range.)
       const Tensor v = accumulated(cast(y, type));
-      const auto scaled = [&](const Tensor& t) { return a.distance == 1 ? t : t * Graph::scalar(a.distance, v.dtype()); };
+      const auto scaled = [&](const Tensor& t) { return multiplied_by(t, a.distance); };
       const auto half = [&](std::int64_t i) { return squeeze(scaled(part(v, axis, i, 1)) * 0.5, axis); };
       return cast(sum(scaled(part(v, axis, 1, n - 2)), axis) + (half(0) + half(n - 1)), type);
     }};
@@ -280,11 +308,12 @@ constexpr Function kUnwrap = {
      .formula = "y = x + k · period",
      .summary = "multiples of the period added so that neighbours differ by no more than half of it"},
     [](const Tensor& x, const UnwrapAttributes& u) -> Tensor {
-      if (!(u.period > 0)) throw InvalidArgument("unwrap: the period is {}, expected more than 0", u.period);
       const int a = normalize_axis(u.axis, x.rank(), "unwrap");
+      const Tensor v = accumulated(x);
+      const double period = period_in("unwrap", u.period, v.dtype());
       if (x.shape()[a] < 2) return x;
-      const Tensor v = accumulated(x), step = diff(v, a);
-      const Tensor half = Graph::scalar(u.period / 2, v.dtype()), whole = Graph::scalar(u.period, v.dtype());
+      const Tensor step = diff(v, a);
+      const Tensor half = Graph::scalar(period / 2, v.dtype()), whole = Graph::scalar(period, v.dtype());
       const Tensor inside = remainder(step + half, whole) - half;
       // Steps by half the period keep their direction.
       const Tensor kept = select((inside == -half) & (step > 0), half, inside);
@@ -423,8 +452,7 @@ constexpr Function kPolyfit = {
       }
       // Columns of norm 1, so that the condition is not that of the powers' magnitudes.
       const Tensor norms = vector_norm(powers, 2, {0}, true), scale = select(norms == 0, 1, norms);
-      const double rcond =
-          a.rcond.value_or(std::ldexp(static_cast<double>(n), wide == DType::f64 ? -52 : -23));
+      const double rcond = a.rcond.value_or(std::ldexp(static_cast<double>(n), wide == DType::f64 ? -52 : -23));
       const Tensor c = lstsq_svd(powers / scale, sides, rcond).solution;
       return cast(c / (y.rank() == 1 ? squeeze(scale, 0) : scale.T()), type);
     }};

@@ -1,7 +1,9 @@
 #include "graph/range_scale.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "graph/graph.h"
 #include "graph/ops/identity.h"
@@ -12,13 +14,31 @@ namespace {
 
 // Numbers from 2^-near to 2^near stay. Others are multiplied by 2^∓by, those beyond 2^±far by 2^∓by_far.
 //
-// So the squares of what remains, and sums of 2^24 of them, are normal numbers. A derivative passes the scale on its way,
-// and the product's inverse: a factor is no further from 1 than it must be, so that tangents and cotangents of about 1
-// are in range too wherever the function's value is.
+// So the squares of what remains, and sums of 2^24 of them, are normal numbers. A derivative passes the scale on its
+// way, and the product's inverse: a factor is no further from 1 than it must be, so that tangents and cotangents of
+// about 1 are in range too wherever the function's value is.
 struct Exponents {
   int near, by, far, by_far;
 };
 constexpr Exponents kSingle{40, 60, 100, 100}, kDouble{300, 500, 800, 900};
+
+// Whether f32 has the number, neither rounded to infinity nor denormal, and its inverse (GPUs divide by such alone).
+bool is_ordinary(double value) {
+  const double size = std::abs(value);
+  return size == 0 || !std::isfinite(value) || (size >= 0x1p-126 && size <= 0x1p126);
+}
+
+// Numbers that the type has, of which the product is the value; or one that takes the type's other numbers to the same
+// infinity or to 0, as the value does.
+std::vector<double> factors_of(double value, DType type) {
+  if (type == DType::f64 || is_ordinary(value)) return {value};
+  const double step = std::abs(value) > 1 ? 0x1p100 : 0x1p-100;
+  double rest = std::copysign(std::clamp(std::abs(value), 0x1p-300, 0x1p300), value);
+  std::vector<double> factors;
+  for (; !is_ordinary(rest); rest /= step) factors.push_back(step);
+  factors.push_back(rest);
+  return factors;
+}
 
 }  // namespace
 
@@ -47,6 +67,20 @@ Tensor RangeScale::undone(const Tensor& y) const { return y * root_ * root_; }
 Tensor RangeScale::undone_products(const Tensor& y, const RangeScale& rows) {
   const Tensor both = rows.root_ * rows.root_.T();
   return y * both * both;
+}
+
+Tensor multiplied_by(const Tensor& x, double factor) {
+  if (factor == 1) return x;
+  Tensor y = x;
+  for (const double f : factors_of(factor, x.dtype())) y = y * Graph::scalar(f, x.dtype());
+  return y;
+}
+
+Tensor divided_by(const Tensor& x, double divisor) {
+  if (divisor == 1) return x;
+  Tensor y = x;
+  for (const double d : factors_of(divisor, x.dtype())) y = y / Graph::scalar(d, x.dtype());
+  return y;
 }
 
 }  // namespace weft

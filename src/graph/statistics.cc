@@ -204,9 +204,9 @@ struct Numbers {
   // The sum of squared distances from the mean, less what the mean's rounding error adds to it, over the count less the
   // correction.
   Tensor variance(double correction) const {
-    const Tensor apart = select(missing, 0, x - mean), rest = sum(apart, axes, true), divisor = count - correction;
+    const Tensor apart = select(missing, 0, x - mean), rest = sum(apart, axes, true);
     const Tensor squares = maximum(sum(square(apart), axes, true) - rest * (rest / count), 0);
-    return select(divisor > 0, squares / divisor, Graph::scalar(kNan, x.dtype()));
+    return squares / maximum(count - correction, 0);
   }
   Tensor result(const Tensor& y, bool keep_dims, DType type) const {
     return cast(keep_dims ? y : squeeze(y, axes), type);
@@ -218,10 +218,6 @@ struct Numbers {
   Tensor x;     // scaled, with 0 in place of NaN
   Tensor mean;  // of x
 };
-
-void check_correction(double correction) {
-  if (!(correction >= 0)) throw InvalidArgument("the correction is {}, expected 0 or more", correction);
-}
 
 constexpr std::string_view kMethods[] = {"inverted_cdf",
                                          "averaged_inverted_cdf",
@@ -545,7 +541,7 @@ constexpr FunctionOperand kObservations = {.name = "x",
 struct CovAttributes {
   double correction = 1;
   void fields(AttributeVisitor& v) {
-    v("correction", correction, 1, "what the number of observations is lessened by for the divisor");
+    v("correction", correction, 1, "what the number of observations is lessened by for the divisor; 0 or more");
   }
 };
 constexpr Function kCov = {
@@ -557,6 +553,7 @@ constexpr Function kCov = {
      .formula = "y[i, j] = Σ (x[i] - mean x[i]) (x[j] - mean x[j]) / (observations - correction)",
      .summary = "the covariances of variables"},
     [](const Tensor& x, const Tensor& frequencies, const Tensor& weights, const CovAttributes& a) {
+      check_correction(a.correction);
       const Variables variables = variables_of(x);
       const Tensor& v = variables.rows;
       const std::int64_t n = v.shape()[-1];

@@ -37,6 +37,20 @@ FileFormat format_of(const fs::path& path) {
   throw InvalidArgument("{}: expected a path that ends in .npy, .npz or .safetensors", path.string());
 }
 
+// Whether a program that unpacks a member of this name may write outside of the folder that it unpacks into: absolute
+// paths, which begin with an empty part or a drive, and parts "..", by the separators of every system.
+bool leaves_folder(std::string_view name) {
+  if (name.empty()) return false;
+  if (name.size() > 1 && name[1] == ':') return true;
+  while (true) {
+    const std::size_t end = name.find_first_of("/\\");
+    const std::string_view part = name.substr(0, end);
+    if (part == ".." || part.empty()) return true;
+    if (end == name.npos) return false;
+    name.remove_prefix(end + 1);
+  }
+}
+
 // An index or a model's directory, which are only read.
 FileFormat format_to_read(const fs::path& path) {
   std::error_code ignored;
@@ -138,6 +152,12 @@ class Save {
       }
       if (find_invalid_utf8(name) != name.size() || name.find('\0') != std::string::npos) {
         throw InvalidArgument("the name {} is not UTF-8, or has a zero in it", in_quotes(name));
+      }
+      if (format_ == FileFormat::npz && leaves_folder(name)) {
+        throw InvalidArgument(
+            "the name {} would be unpacked outside of the archive's folder; expected parts that are not empty and not "
+            "'..', separated by '/'",
+            in_quotes(name));
       }
     }
   }

@@ -119,7 +119,9 @@ constexpr Function kBincount = {
         if (ends[0] < 0 && is_signed(x.dtype()))
           throw InvalidArgument("bincount: x holds {}, expected numbers that are not negative", ends[0]);
         constexpr std::int64_t kMost = std::int64_t{1} << 40;  // more would not fit any memory
-        if (ends[1] < 0 || ends[1] > kMost) throw OutOfMemory("bincount: x holds {}", ends[1]);
+        if (ends[1] < 0 || ends[1] > kMost) {
+          throw OutOfMemory("bincount: x holds {}, expected {} at most", static_cast<std::uint64_t>(ends[1]), kMost);
+        }
         length = std::max(length, ends[1] + 1);
       }
       if (weights.defined()) return segment_sum(weights, x, length);

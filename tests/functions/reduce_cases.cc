@@ -20,6 +20,8 @@ void add_reduce_cases(NamedCases& c) {
   c.same("variance", {i}, {{"axes", 1}}, variance(i, 1));
   c.same("deviation", {x}, sample, deviation(x, over, 1, true));
   c.refused("deviation", {x}, {{"axes", std::vector<std::int64_t>{0, 0}}}, [&] { deviation(x, {0, 0}); });
+  c.refused("variance", {x}, {{"correction", Number(-1)}}, [&] { variance(x, {}, -1); });
+  c.refused("deviation", {x}, {{"correction", Number(-0.5)}}, [&] { deviation(x, {}, -0.5); });
   for (const auto& [name, kind] : {std::pair("l1", ReduceKind::l1),
                                    {"log_sum_exp", ReduceKind::log_sum_exp},
                                    {"any", ReduceKind::any},

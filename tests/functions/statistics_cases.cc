@@ -44,6 +44,7 @@ void add_statistics_cases(NamedCases& c) {
          nan_to_num(some / 0.0, 1.5, 2.5, 3.5));
   c.refused("nansum", {Tensor(cast(x, DType::c64))}, {}, [&] { nansum(cast(x, DType::c64)); });
   c.refused("nanvar", {x}, {{"correction", Number(-1)}}, [&] { nanvar(x, {}, -1); });
+  c.refused("cov", {observed}, {{"correction", Number(-1)}}, [&] { cov(observed, -1); });
 
   c.same("ptp", {x}, rows, ptp(x, over, true));
   const Tensor weights = c.integers({3, 4, 5});

@@ -263,6 +263,20 @@ TEST_P(FilesTest, RoundTrips) {
   EXPECT_EQ(contents(at("two.npz")), contents(at("one.npz")));
 }
 
+// A program that unpacks an archive writes where the names of its members say.
+TEST_P(FilesTest, NamesInAnArchiveStayInItsFolder) {
+  for (const char* name : {"../x", "a/../../x", "a/..", "..", "/x", "/", "a//x", "a/", "..\\x", "\\x", "C:x", "c:/x"}) {
+    EXPECT_THAT(thrown_by([&] { save(at("x.npz"), {{name, ones({2})}}); }),
+                AllOf(StartsWith("InvalidArgument: "), HasSubstr("outside of the archive's folder")))
+        << name;
+    if (std::string_view(name) == "../x") save(at("x.safetensors"), {{name, ones({2})}});  // no folders there
+  }
+  EXPECT_FALSE(fs::exists(at("x.npz")));
+  save(at("kept.npz"), {{"layer.0/weight", ones({2})}, {"..a", ones({2})}, {"ab:c", ones({2})}, {"", ones({2})}});
+  EXPECT_THAT(load_all(at("kept.npz")),
+              ElementsAre(testing::Key(""), testing::Key("..a"), testing::Key("ab:c"), testing::Key("layer.0/weight")));
+}
+
 TEST_P(FilesTest, ViewsAndWhatIsNotComputedYet) {
   const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
   const Tensor y = x * 2.0, sum = y.sum();

@@ -285,9 +285,11 @@ TEST(Numeric, RefuseWhatDoesNotFit) {
   EXPECT_THROW(interp(x, x, zeros({2})), ShapeError);
   EXPECT_THROW(interp(x, zeros({0}), zeros({0})), ShapeError);
   EXPECT_THROW(interp(c, x, x), TypeError);
+  // (f32 has no 1e40, and 0 for 1e-50.)
   for (const double period :
-       {0.0, -0.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    EXPECT_THROW(interp(x, x, x, {.period = period}), InvalidArgument);
+       {0.0, -0.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e40, 1e-50}) {
+    EXPECT_THROW(interp(x, x, x, {.period = period}), InvalidArgument) << period;
+    EXPECT_THROW(unwrap(x, 0, period), InvalidArgument) << period;
   }
   EXPECT_THROW(trapezoid(x, zeros({2})), ShapeError);
   EXPECT_THROW(trapezoid(x, c), TypeError);

@@ -52,7 +52,9 @@ std::vector<Growing> growing() {
   const Tensor positions = cumsum(abs(numbers({40}, 4)) + 0.01F, 0);
   std::vector<Growing> all = {
       {"mean", 1, [](const Tensor& x) { return mean(x, 1); }},
-      {"deviation", 1, [](const Tensor& x) { return deviation(x, 1); }, -100, 100, 40},
+      {"deviation", 1, [](const Tensor& x) { return deviation(x, 1); }},
+      {"deviation, of reduce", 1, [](const Tensor& x) { return reduce(ReduceKind::deviation, x, {0, 1}); }},
+      {"deviation of bf16", 1, [](const Tensor& x) { return deviation(cast(x, DType::bf16), 1, 1, true); }},
       {"variance", 2, [](const Tensor& x) { return variance(x, 1); }, -40, 60},
       {"nanmean", 1, [](const Tensor& x) { return nanmean(with_nan(x), 1); }},
       {"nanvar", 2, [](const Tensor& x) { return nanvar(with_nan(x), 1); }, -60, 60},
@@ -186,6 +188,18 @@ TEST_P(RangeTest, Moments) {
   EXPECT_THAT(values(nanvar(f32({1e-18F, -1e-18F, kNaN}))), ElementsAre(near(1e-36)));
   EXPECT_THAT(values(nanvar(f32({3e38F, -3e38F}))), ElementsAre(INFINITY));
   EXPECT_THAT(values(nanvar(f32({INFINITY, 1}))), ElementsAre(testing::NanSensitiveDoubleEq(NAN)));
+  EXPECT_THAT(values(deviation(f32({1e19F, 2e19F, -4e19F}))), ElementsAre(near(2.6246693e19)));
+  EXPECT_THAT(values(deviation(f32({1e-20F, 3e-20F}))), ElementsAre(near(1e-20)));
+  EXPECT_THAT(values(deviation(f32({-3e38F, 3e38F}), 0, 0, true)), ElementsAre(near(3e38)));
+  const auto whole = [](std::uint64_t n) { return full({8}, n, DType::u64); };
+  EXPECT_THAT(values(deviation(concat({whole(std::uint64_t{1} << 63), whole(0)}))),
+              ElementsAre(near(std::ldexp(1.0, 62))));
+  EXPECT_THAT(values(deviation(f32({INFINITY, 1}))), ElementsAre(testing::NanSensitiveDoubleEq(NAN)));
+  EXPECT_THAT(values(deviation(f32({}))), ElementsAre(testing::NanSensitiveDoubleEq(NAN)));
+  EXPECT_EQ(deviation(zeros({0, 2}), 1).shape(), (Shape{0}));
+  const auto slope = grad([](const Tensor& t) { return deviation(t); });
+  EXPECT_THAT(values(slope(f32({1e30F, 3e30F}))), ElementsAre(near(-0.5), near(0.5)));
+  EXPECT_THAT(values(slope(f32({7e30F, 7e30F}))), ElementsAre(0, 0));
   // The rounding error of a large mean takes no part.
   EXPECT_THAT(values(nanvar(f32({16777216, kNaN, 16777218, 16777220, 16777222}))), ElementsAre(near(5)));
   EXPECT_THAT(values(average(f32({3e38F, 3e38F}), f32({1, 3}))), ElementsAre(near(3e38)));
@@ -202,6 +216,78 @@ TEST_P(RangeTest, Moments) {
   EXPECT_THAT(values(cov(apart)), ElementsAre(INFINITY, near(8.0 / 3), near(8.0 / 3), testing::Lt(1e-38)));
   EXPECT_THAT(values(cov(x, 1, {}, f32({3e38F, 3e38F, 3e38F}))),
               ElementsAre(near(7.0 / 3), near(8.0 / 3), near(8.0 / 3), near(13.0 / 3)));
+}
+
+// A divisor is 0 where the correction is more than the elements, as NumPy's var has it.
+TEST_P(RangeTest, CorrectionsPastTheElements) {
+  const Tensor x = tensor({2, 3}, {1, 2, 4, 5, 5, 5});
+  const auto is_nan = testing::NanSensitiveFloatEq(kNaN);
+  using Moment = Tensor (*)(const Operand&, const Axes&, double, bool);
+  for (const Moment f : {Moment(variance), Moment(deviation), Moment(nanvar), Moment(nanstd)}) {
+    for (const double correction : {3.0, 4.0, 1e40}) {
+      EXPECT_THAT(f(x, 1, correction, false).to_vector<float>(), ElementsAre(INFINITY, is_nan)) << correction;
+    }
+    for (const double wrong : {-1.0, -1e-300, std::nan("")}) {
+      EXPECT_THROW(f(x, 1, wrong, false), InvalidArgument) << wrong;
+      EXPECT_THROW(f(cast(x, DType::i32), 1, wrong, false), InvalidArgument) << wrong;
+    }
+  }
+  EXPECT_THROW(cov(x, -1), InvalidArgument);
+  EXPECT_THROW(cov(x, std::nan("")), InvalidArgument);
+}
+
+// Distances are numbers of f64, of which f32 has not all.
+TEST_P(RangeTest, DistancesThatF32DoesNotHave) {
+  const auto f32 = [](std::initializer_list<float> list) {
+    return tensor({static_cast<std::int64_t>(list.size())}, list);
+  };
+  const auto near = [](double v) { return testing::DoubleNear(v, std::abs(v) * 1e-6); };
+  const auto values = [](const Tensor& x) { return x.to_vector<double>(); };
+  EXPECT_THAT(values(trapezoid(f32({1e-10F, 2e-10F}), 1e40)), ElementsAre(near(1.5e30)));
+  EXPECT_THAT(values(trapezoid(f32({1e20F, 2e20F}), -1e-50)), ElementsAre(near(-1.5e-30)));
+  EXPECT_THAT(values(trapezoid(f32({1e-10F, 2e-10F, 4e-10F}), 1e40)), ElementsAre(near(4.5e30)));
+  EXPECT_THAT(values(cumulative_trapezoid(f32({1e-10F, 2e-10F, 3e-10F}), 1e40)), ElementsAre(near(1.5e30), near(4e30)));
+  EXPECT_THAT(values(gradient(f32({1e30F, 2e30F, 4e30F}), 0, 1e40)),
+              ElementsAre(near(1e-10), near(1.5e-10), near(2e-10)));
+  EXPECT_THAT(values(gradient(f32({1e-30F, 2e-30F, 4e-30F}), 0, 1e-50)),
+              ElementsAre(near(1e20), near(1.5e20), near(2e20)));
+  EXPECT_THAT(values(gradient(f32({1e30F, 2e30F, 4e30F}), 0, 3e38)),
+              ElementsAre(near(1e-8 / 3), near(1.5e-8 / 3), near(2e-8 / 3)));
+  EXPECT_THAT(values(gradient(f32({1e30F, 2e30F, 4e30F}), 0, -1e40, EdgeOrder::second)),
+              ElementsAre(near(-0.5e-10), near(-1.5e-10), near(-2.5e-10)));
+  EXPECT_THAT(values(real(trapezoid(complex(f32({1e-10F, 2e-10F}), f32({0, 0})), 1e40))), ElementsAre(near(1.5e30)));
+  // Whatever the number, 0 stays 0 and an infinity infinite.
+  for (const double distance : {1e40, 1e300, 1e-50, 1e-300}) {
+    EXPECT_THAT(values(trapezoid(f32({0, 0}), distance)), ElementsAre(0)) << distance;
+    EXPECT_THAT(values(trapezoid(f32({INFINITY, 1}), distance)), ElementsAre(INFINITY)) << distance;
+    EXPECT_THAT(values(gradient(f32({1, 1}), 0, distance)), ElementsAre(0, 0)) << distance;
+  }
+  EXPECT_THAT(values(trapezoid(f32({1, 1}), 1e300)), ElementsAre(INFINITY));
+  EXPECT_THAT(values(trapezoid(f32({1, 1}), 1e-300)), ElementsAre(0));
+}
+
+// Coordinates whose span f32 does not hold.
+TEST_P(RangeTest, GradientsAtCoordinatesFarApart) {
+  const auto f32 = [](std::initializer_list<float> list) {
+    return tensor({static_cast<std::int64_t>(list.size())}, list);
+  };
+  const auto near = [](double v) { return testing::DoubleNear(v, std::abs(v) * 1e-6); };
+  const auto of = [](const Tensor& f, const Tensor& at, EdgeOrder edges) {
+    return gradient(f, 0, at, edges).to_vector<double>();
+  };
+  const Tensor f = f32({1e38F, 2e38F, 3e38F}), far = f32({-3e38F, 0, 3e38F});
+  for (const EdgeOrder edges : {EdgeOrder::first, EdgeOrder::second}) {
+    EXPECT_THAT(of(f, far, edges), testing::Each(near(1.0 / 3)));
+    EXPECT_THAT(of(flip(f), flip(far), edges), testing::Each(near(1.0 / 3)));
+    EXPECT_THAT(of(f32({-3e38F, 0, 3e38F}), far, edges), testing::Each(near(1)));
+    // (Each distance is past the range, too.)
+    EXPECT_THAT(of(f32({-30, 30, -30}), f32({-3e38F, 3e38F, -3e38F}), EdgeOrder::first)[0], near(1e-37));
+    EXPECT_THAT(of(f32({0, 1e38F, 1e38F, 1e38F}), f32({-3e38F, 3e38F, 3.1e38F, 3.2e38F}), edges)[3],
+                testing::DoubleNear(0, 1e-7));
+  }
+  // numpy.gradient([0, 1, 2.5, 3], [-3, -1, 0, 3], edge_order=2), of numbers 1e38 times as large.
+  EXPECT_THAT(of(f32({0, 1e38F, 2.5e38F, 3e38F}), f32({-3e38F, -1e38F, 0, 3e38F}), EdgeOrder::second),
+              ElementsAre(near(-0.166666667), near(1.16666667), near(1.16666667), near(-0.833333333)));
 }
 
 TEST_P(RangeTest, Norms) {

@@ -288,6 +288,32 @@ TEST_P(StatisticsTest, HistogramOfNan) {
   EXPECT_THAT(h.edges.to_vector<float>(), testing::Each(testing::IsNan()));
 }
 
+TEST_P(StatisticsTest, HistogramOfInfinities) {
+  for (const float infinite : {INFINITY, -INFINITY}) {
+    const Histogram h = histogram(tensor({1.0f, infinite, 2.0f}), 2);
+    EXPECT_THAT(h.counts.to_vector<int>(), ElementsAre(0, 0));
+    EXPECT_THAT(h.edges.to_vector<float>(), testing::Each(testing::IsNan()));
+  }
+}
+
+// f32 has three numbers from 1e7 to 1e7 + 2.
+TEST_P(StatisticsTest, BinsWithoutWidth) {
+  const std::pair range(1e7, 1e7 + 2);
+  const Tensor inside = tensor({1e7f, 1e7f, 1e7f + 1}), end = tensor({1e7f, 1e7f + 2});
+  const Histogram counts = histogram(inside, 7, {.range = range});
+  const auto edges = counts.edges.to_vector<double>(), of = counts.counts.to_vector<double>();
+  const auto dense = histogram(inside, 7, {.range = range, .density = true}).counts.to_vector<double>();
+  double integral = 0;
+  for (std::size_t i = 0; i < dense.size(); ++i) {
+    const double width = edges[i + 1] - edges[i];
+    EXPECT_EQ(dense[i] == 0, of[i] == 0) << i;
+    if (width == 0) EXPECT_EQ(dense[i], 0) << i;
+    integral += dense[i] * width;
+  }
+  EXPECT_NEAR(integral, 1, 1e-6);
+  EXPECT_EQ(histogram(end, 7, {.range = range, .density = true}).counts.to_vector<float>().back(), INFINITY);
+}
+
 TEST_P(StatisticsTest, CompiledAndBatched) {
   const auto f = [](const Tensor& x) { return quantile(x, {0.25, 0.75}, -1); };
   const Tensor x = tensor({{3, 1, 2, 5, 4}, {1, 9, 5, 7, 3}}, DType::f32);
@@ -312,6 +338,12 @@ TEST(Statistics, RefuseWhatDoesNotFit) {
   EXPECT_THROW(bincount(tensor({std::int64_t{1} << 60}, DType::i64)), OutOfMemory);
   EXPECT_THROW(bincount(full({1}, std::numeric_limits<std::uint64_t>::max(), DType::u64)), OutOfMemory);
   EXPECT_THROW(histogram(x, 3, {.range = {{2, 1}}}), InvalidArgument);
+  EXPECT_THROW(histogram(x, 3, {.range = {{0, 1e300}}}), InvalidArgument) << "f32 has no 1e300";
+  EXPECT_THROW(histogram(x, 3, {.range = {{-1e39, 0}}}), InvalidArgument);
+  EXPECT_THROW(histogram(cast(x, DType::f16), 3, {.range = {{0, 1e5}}}), InvalidArgument);
+  EXPECT_EQ(histogram(cast(x, DType::f64), 1, {.range = {{0, 1e300}}}).edges.dtype(), DType::f64);
+  const Tensor large = full({1}, (std::uint64_t{1} << 63) + 5, DType::u64);
+  EXPECT_THAT([&] { bincount(large); }, testing::ThrowsMessage<OutOfMemory>(testing::HasSubstr("9223372036854775813")));
   EXPECT_THROW(histogram(x, tensor({1}, DType::f32)), ShapeError);
   EXPECT_THROW(histogram(x, 3, {.weights = ids.reshape({3, 1})}), ShapeError);
   EXPECT_THROW(histogram2d(x, x.reshape({1, 3})), ShapeError);

@@ -3,12 +3,14 @@
 #include "core/format.h"
 #include "graph/function_attributes.h"
 #include "graph/function_row.h"
+#include "graph/functions.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/fused.h"
 #include "graph/ops/scan.h"
 #include "graph/promotion.h"
+#include "graph/range_scale.h"
 #include "graph/rules.h"
 #include "kernels/common/element_work.h"
 #include "kernels/reduce/reduction.h"
@@ -53,11 +55,21 @@ std::vector<int> sorted_axes(std::string_view what, const Tensor& x, const Axes&
   return sorted_axes(what, x.rank(), axes.of(x.rank()));
 }
 
+// Types of numbers whose squares, or sums of some, may leave the range of the type in which these are computed.
+constexpr TypeSet kSquaresLeaveRange = {DType::f32, DType::bf16, DType::f64, DType::i64, DType::u64};
+
 Tensor moment(ReduceKind kind, const Tensor& x, const Axes& axes, double correction, bool keep_dims) {
   const std::vector<int> sorted = sorted_axes(kernels::reduce_name(kind), x, axes);
-  const bool fractions = is_integer(x.dtype()) || x.dtype() == DType::boolean;
-  return apply(make_op<ReduceOp>(ReduceAttributes{kind, sorted, keep_dims, correction}),
-               {fractions ? cast(x, DType::f32) : x});
+  check_correction(correction);
+  const Tensor v = cast(x, averaged(x.dtype()));
+  const auto of = [&](const Tensor& t, bool keep) {
+    return apply(make_op<ReduceOp>(ReduceAttributes{kind, sorted, keep, correction}), {t});
+  };
+  // A deviation is in range wherever its elements are, whose squares need not be.
+  if (kind == ReduceKind::variance || !kSquaresLeaveRange.contains(x.dtype())) return of(v, keep_dims);
+  const RangeScale scale(v, sorted);
+  const Tensor y = scale.undone(of(scale.scaled(v), true));
+  return keep_dims ? y : reshape(y, reduced(x.shape(), sorted, false));
 }
 
 Tensor arg_reduce(kernels::ArgKind kind, const Tensor& x, const Axes& axes, bool keep_dims) {
