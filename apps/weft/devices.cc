@@ -149,6 +149,11 @@ struct Chosen {
   bool cpu() const { return all() || name == "cpu"; }
 };
 
+// The device of "weft --device NAME devices", which is a setting there.
+std::string device_setting() {
+  return flag_source(Flag::device).starts_with('-') ? flag_text(Flag::device) : std::string();
+}
+
 struct DevicesArguments {
   bool json = false, verbose = false, calibrate = false, again = false;
   Chosen device;
@@ -287,6 +292,7 @@ void add_devices(CLI::App& app) {
       "Which one for a model: weft devices --rank MODEL --batch 32 --length 128\n");
   command->callback([a] {
     if (a->again && !a->calibrate) throw CLI::ValidationError("--again goes with --calibrate");
+    if (a->device.all()) a->device.name = device_setting();
     try {
       a->model.empty() ? list(*a) : rank(*a);
     } catch (const DeviceError& e) {  // --device is a name that no device has

@@ -10,6 +10,8 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "core/ascii.h"
+#include "gpu/choose.h"
 #include "gpu/surfaceless.h"
 #include "output.h"
 #include "signals.h"
@@ -40,6 +42,16 @@ Exit codes: 0 done, 1 failed (standard error says why), 2 the command line is wr
 int usage(const std::string& what, const CLI::App& app) {
   std::fprintf(stderr, "weft: %s\nweft: try '%s --help'\n", what.c_str(), app::recognised(app).c_str());
   return kUsage;
+}
+
+// Throws DeviceError for a name of no device on the command line, also of a command that opens none.
+void check_device() {
+  const std::string name = lower(flag_text(Flag::device));
+  if (name.empty() || name == "cpu" || name == "gpu" || !flag_source(Flag::device).starts_with('-')) return;
+  try {
+    gpu::choose({});
+  } catch (const NoDevice&) {  // one that needs a GPU says so itself
+  }
 }
 
 // Parses the words and runs the command; the exit code.
@@ -84,7 +96,10 @@ int main(int argc, char** argv) {
   app::add_check(app);
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) command->group("COMMANDS");
   // After the line was read and before a command runs. A variable that means nothing is told whatever the command.
-  app.parse_complete_callback([] { check_flags(); });
+  app.parse_complete_callback([] {
+    check_flags();
+    check_device();
+  });
   try {
     return run(app, argc, argv);
   } catch (const app::NobodyReads&) {

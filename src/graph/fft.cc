@@ -10,6 +10,7 @@
 #include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/ops/fft.h"
+#include "graph/range_scale.h"
 #include "weft/array.h"
 #include "weft/error.h"
 
@@ -107,7 +108,7 @@ Tensor frequencies(std::string_view function, std::int64_t n, double spacing, DT
   const Tensor turned = half ? k : select(greater(k, (n - 1) / 2), k - n, k);
   // As NumPy: the product with the distance of the frequencies, in the result's type or f32.
   const DType wide = dtype == DType::f64 ? dtype : DType::f32;
-  return cast(cast(turned, wide) * (1 / (static_cast<double>(n) * spacing)), dtype);
+  return cast(multiplied_by(cast(turned, wide), 1 / (static_cast<double>(n) * spacing)), dtype);
 }
 
 // ---- Along one axis

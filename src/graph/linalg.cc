@@ -324,7 +324,10 @@ constexpr Function kMatrixPower = {
       require_square(x, "matrix_power", "x");
       Tensor power = same_type("matrix_power", std::array<Tensor, 1>{x})[0], y;
       if (n == 0) return broadcast_to(identity(x.shape()[-1], x.dtype()), x.shape());
-      if (n < 0) power = inv(power);
+      if (n < 0) {
+        require_matrices(x, "matrix_power", "x");
+        power = inv(power);
+      }
       auto times = n < 0 ? -static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
       for (;; power = product(power, power)) {
         if (times % 2) y = y.defined() ? product(y, power) : power;

@@ -14,6 +14,7 @@
 #include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/host_sequence.h"
+#include "graph/range_scale.h"
 #include "kernels/fft/plan.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -507,6 +508,11 @@ constexpr Function kFftConvolve = {
      .formula = "y[k] = Σ a[j] · b[k - j]",
      .summary = "the convolution along an axis, by Fourier transforms"},
     [](const Tensor& a, const Tensor& b, const FftConvolveAttributes& options) {
+      for (const auto& [operand, x] : {std::pair("a", &a), {"b", &b}}) {
+        if (x->dtype() != DType::f64) continue;
+        throw TypeError("fft_convolve: {} is {}, whose transform has no complex type; cast it to f32", operand,
+                        to_string(x->type()));
+      }
       const int own = normalize_axis(options.axis, a.rank(), "fft_convolve"),
                 other = normalize_axis(options.axis, b.rank(), "fft_convolve");
       const std::int64_t n = a.shape()[own], m = b.shape()[other];
@@ -652,7 +658,7 @@ constexpr Function kHadamardTransform = {
         rest -= now;
       }
       if (other > 1) multiply(other_hadamard(other), inner);
-      return cast(reshape(scale == 1 ? y : y * scale, x.shape()), x.dtype());
+      return cast(reshape(multiplied_by(y, scale), x.shape()), x.dtype());
     }};
 
 FrameAttributes frames_of(std::int64_t n_fft, const StftOptions& o) {

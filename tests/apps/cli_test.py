@@ -237,6 +237,9 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(some, [a for a in listing["adapters"] if a["backend"] == backend])
         self.assert_fails(self.run_weft("devices", "--backend", "glide"), "glide", "vulkan|metal", code=2)
         self.assert_fails(self.run_weft("devices", "--device", "quantum"), "quantum", "and cpu", code=2)
+        for command in ("devices", "ops", "kernels"):  # also as a setting in front of a command, and of one that needs none
+            self.assert_fails(self.run_weft("--device", "quantum", command), "quantum", "and cpu", code=2)
+        self.assertEqual(len(self.run_weft("--device", "cpu", "devices").stdout.decode().splitlines()), 1)
         lines = self.run_weft("devices").stdout.decode().splitlines()
         self.assertEqual([line.split()[0] for line in lines if not line.startswith("No GPU")],
                          [str(a["index"]) for a in listing["adapters"]] + ["cpu"], "a line a device")

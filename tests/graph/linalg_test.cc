@@ -433,7 +433,7 @@ TEST_F(LinalgTypes, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused([&] { cross(v, wide); }), says("cross: axis -1 of f32 [3] and f32 [3, 4]; expected 3 elements"));
   EXPECT_THAT(refused([&] { cross(v, wide, 0); }), says("cross: axis 0 of"));
   EXPECT_THAT(refused([&] { kron(v, g.input("axes", DType::f32, {1, 1, 1, 1, 1})); }), says("kron: "));
-  EXPECT_THAT(refused([&] { matrix_power(i, -1); }), says("matrix_power: a is i32 [3, 3]; expected f32"));
+  EXPECT_THAT(refused([&] { matrix_power(i, -1); }), says("matrix_power: x is i32 [3, 3]; expected f32"));
   EXPECT_THAT(refused([&] { matrix_power(b, 0); }), says("matrix_power: operands of type bool"));
   EXPECT_THAT(refused([&] { multi_dot({v}); }), says("multi_dot: 1 matrices"));
   EXPECT_THAT(refused([&] { multi_dot({v, v, v}); }), says("multi_dot: operand 1 is f32 [3], expected a matrix"));

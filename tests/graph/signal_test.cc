@@ -265,7 +265,16 @@ TEST(SignalErrors, AreTyped) {
   EXPECT_THROW(fft_convolve(x, ones({3}), ConvolveMode::full, -2), InvalidArgument);
   EXPECT_THROW(fft_convolve(x, ones({3, 5})), ShapeError);
   EXPECT_THROW(fft_convolve(x, ones({0})), ShapeError);
-  EXPECT_THROW(fft_convolve(x, ones({3}, DType::f64)), TypeError);
+  const auto refused_type = [](const Tensor& a, const Tensor& b) -> std::string {
+    try {
+      fft_convolve(a, b);
+    } catch (const TypeError& e) {
+      return e.what();
+    }
+    return "nothing";
+  };
+  EXPECT_THAT(refused_type(x, ones({3}, DType::f64)), testing::HasSubstr("fft_convolve: b is f64 [3]"));
+  EXPECT_THAT(refused_type(ones({4}, DType::f64), x), testing::HasSubstr("fft_convolve: a is f64 [4]"));
 
   for (const auto& f : {dct, idct}) {
     const auto call = [&](const Operand& t, int type = 2, std::optional<std::int64_t> n = {}, int axis = -1) {

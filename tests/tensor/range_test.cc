@@ -264,6 +264,8 @@ TEST_P(RangeTest, DistancesThatF32DoesNotHave) {
   }
   EXPECT_THAT(values(trapezoid(f32({1, 1}), 1e300)), ElementsAre(INFINITY));
   EXPECT_THAT(values(trapezoid(f32({1, 1}), 1e-300)), ElementsAre(0));
+  EXPECT_THAT(values(hadamard_transform(f32({1e-20F, 1e-20F}), 1e45)), ElementsAre(near(2e25), 0));
+  EXPECT_THAT(values(fftfreq(3, 1e-45)), ElementsAre(0, INFINITY, -INFINITY));
 }
 
 // Coordinates whose span f32 does not hold.
