@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <format>
 #include <map>
 
 #include "support/on_device.h"
