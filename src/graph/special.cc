@@ -335,8 +335,8 @@ constexpr Function kPolygamma = {
         Tensor zeta = term(a, s - 1) * rest;
         for (int k = kTerms; k-- > 0;) zeta = zeta + term(from + number(v, k), s);
         const double sign = order % 2 ? 1 : -1;
-        // (As a product NaN has derivatives that are NaN.)
-        const Tensor none = v * number(v, std::numeric_limits<double>::quiet_NaN());
+        // NaN whose derivatives are NaN, too.
+        const Tensor none = exp(v) * number(v, std::numeric_limits<double>::quiet_NaN());
         const Tensor outside =
             select(v == 0, number(v, sign * kInfinity), select(v > 0, number(v, 0), none));
         const Tensor down = select(large, number(v, sign * std::ldexp(1.0, static_cast<int>(-kUp))), number(v, sign));
