@@ -136,7 +136,7 @@ struct BernoulliAttributes {
   Number probability = 0.5;
   void fields(AttributeVisitor& v) {
     v("shape", shape, "of the result");
-    v("probability", probability, 0.5, "that of true, where the operand does not say it; always from 1 on, never for 0, less and NaN");
+    v("probability", probability, 0.5, "that of true, from 0 to 1, where the operand does not say it");
   }
 };
 struct PermutationAttributes {
@@ -185,6 +185,10 @@ constexpr Function kBernoulli = {
      .formula = "y = random::uniform(shape) < probability",
      .summary = "true with a probability, one for all or one for each"},
     [](const Tensor& key, const Tensor& probabilities, const BernoulliAttributes& a) {
+      const double p = a.probability.value();
+      if (!probabilities.defined() && !(p >= 0 && p <= 1)) {
+        throw InvalidArgument("the probability is {}, expected 0 to 1", p);
+      }
       const Tensor x = uniform(a.shape, 0, 1, DType::f32, key);
       return broadcast_to(probabilities.defined() ? x < probabilities : x < a.probability, a.shape);
     }};
