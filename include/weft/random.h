@@ -49,8 +49,8 @@ Tensor normal(const Shape& shape, double mean = 0, double deviation = 1, DType d
 // Integers of 8 to 64 bits, of which each in [low, high) is equally likely, up to 2^-32 of its probability. All
 // integers of the type are possible: 2^64, the end of those of u64, is 0x1p64.
 Tensor integers(const Shape& shape, Number low, Number high, DType dtype = DType::i32, const Tensor& key = {});
-// bool, true with that probability, a number or a tensor that broadcasts to the shape; always for 1 or more, never for
-// 0 or less.
+// bool, true with that probability: a number from 0 to 1 (else InvalidArgument), or a tensor that broadcasts to the
+// shape, always for 1 or more, never for 0 or less.
 Tensor bernoulli(const Shape& shape, const TensorLike& probability, const Tensor& key = {});
 // The numbers 0 … n - 1 in random order, i32, or i64 from 2^31 of them on. Throws InvalidArgument for a negative n.
 Tensor permutation(std::int64_t n, const Tensor& key = {});
