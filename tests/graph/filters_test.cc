@@ -5,6 +5,7 @@
 #include <format>
 #include <map>
 
+#include "support/gradient_cases.h"
 #include "support/on_device.h"
 #include "support/quick.h"
 #include "support/reference_cases.h"
@@ -57,26 +58,9 @@ TEST_P(Filters, ValuesAndGradients) {
     if (device.is_gpu() && inputs[0].dtype == DType::f64) continue;
     // A software GPU spends most of its time on compiling shaders: it takes some of each function's cases.
     if ((device.is_gpu() && own % 12 != 0) || leave_out_problem()) continue;
-    Values in;
-    for (const View& v : inputs) in.push_back(v.buffer ? tensor_of(v) : Tensor());
-    const Tensor cotangent = in.back();
-    in.pop_back();
     const int axis = c.at("attributes").at("axis");
-    const auto f = [&](const Values& x) { return functions().at(name)(x, axis); };
-    Values got;
-    if (cotangent.defined()) {
-      const auto [y, pull] = vjp(f)(in);
-      got = pull(cotangent);
-      got.insert(got.begin(), y);
-    } else {
-      got = {f(in)};
-    }
-    ASSERT_EQ(got.size(), expected.size()) << c.dump();
-    for (std::size_t k = 0; k < got.size(); ++k) {
-      ASSERT_EQ(got[k].type(), (TensorType{expected[k].dtype, expected[k].shape()})) << c.dump();
-      expect_close(read_view(contiguous(got[k])), expected[k], ReferenceCases::tolerance(c),
-                   std::format("{} result {}", c.dump(), k));
-    }
+    expect_values_and_gradients(data, c, [](const Tensor& t) { return t.defined(); },
+                                [&](const Values& x) { return functions().at(name)(x, axis); });
   }
   for (const auto& [name, f] : functions()) EXPECT_GT(called[name], 0u) << name << " has no case";
 }

@@ -8,6 +8,7 @@
 #include <format>
 #include <map>
 
+#include "support/gradient_cases.h"
 #include "support/on_device.h"
 #include "support/quick.h"
 #include "support/reference_cases.h"
@@ -136,36 +137,9 @@ TEST_P(Signal, ValuesAndGradients) {
     // A software GPU spends most of its time on compiling shaders: it takes some of each function's cases.
     if ((device.is_gpu() && own % 15 != 0) || leave_out_problem()) continue;
     const auto inputs = data.operands(c, "inputs"), expected = data.operands(c, "outputs");
-    Values in;
-    for (const View& v : inputs) in.push_back(v.buffer ? tensor_of(v) : Tensor());
-    const Tensor cotangent = in.back();
-    in.pop_back();
-    Values wanted;
-    for (const Tensor& t : in) {
-      if (t.defined()) wanted.push_back(t);
-    }
     const json options = c.value("attributes", json::object());
-    const auto f = [&](const Values& x) {
-      Values all = in;
-      for (std::size_t k = 0, next = 0; k < all.size(); ++k) {
-        if (all[k].defined()) all[k] = x[next++];
-      }
-      return functions().at(name)(all, options);
-    };
-    Values got;
-    if (cotangent.defined()) {
-      const auto [y, pull] = vjp(f)(wanted);
-      got = pull(cotangent);
-      got.insert(got.begin(), y);
-    } else {
-      got = {f(wanted)};
-    }
-    ASSERT_EQ(got.size(), expected.size()) << c.dump();
-    for (std::size_t k = 0; k < got.size(); ++k) {
-      ASSERT_EQ(got[k].type(), (TensorType{expected[k].dtype, expected[k].shape()})) << c.dump();
-      expect_close(read_view(contiguous(got[k])), expected[k], ReferenceCases::tolerance(c),
-                   std::format("{} result {}", c.dump(), k));
-    }
+    expect_values_and_gradients(data, c, [](const Tensor& t) { return t.defined(); },
+                                [&](const Values& x) { return functions().at(name)(x, options); });
   }
   for (const auto& [name, f] : functions()) EXPECT_GT(called[name], 0u) << name << " has no case";
 }
