@@ -14,16 +14,7 @@
 namespace weft {
 
 std::vector<TensorType> EigOp::infer(std::span<const TensorType> in) const {
-  const TensorType* inputs[] = {&in[0]};
-  const std::vector<DType> types = infer_dtypes(name(), inputs);
-  const Shape& matrices = in[0].shape;
-  if (matrices[-1] != matrices[-2]) {
-    throw ShapeError("{}: a is {}; expected square matrices, [..., n, n]", name(), weft::to_string(in[0]));
-  }
-  const Shape row(std::span(matrices.begin(), matrices.end() - 1)), batch(std::span(row.begin(), row.end() - 1));
-  std::vector<TensorType> all{{types[0], row}, {types[1], batch}};
-  if (a.vectors) all.push_back({types[2], matrices});
-  return all;
+  return eigenvalue_types(name(), in[0], a.vectors);
 }
 
 void EigOp::lower(const Launch& call) const {
@@ -45,7 +36,6 @@ namespace {
 
 // A row of factors for the columns of matrices.
 Tensor for_columns(const Tensor& x) { return expand_dims(x, -2); }
-Tensor diagonal_mask(const Tensor& x) { return eye(x.shape()[-1], x.shape()[-1], DType::boolean); }
 // The differences w_j - w_i of the eigenvalues, and 1 on the diagonal.
 Tensor gaps_of(const Tensor& w) {
   const Tensor gaps = expand_dims(w, -2) - expand_dims(w, -1);

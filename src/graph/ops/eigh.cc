@@ -13,16 +13,7 @@
 namespace weft {
 
 std::vector<TensorType> EighOp::infer(std::span<const TensorType> in) const {
-  const TensorType* inputs[] = {&in[0]};
-  const std::vector<DType> types = infer_dtypes(name(), inputs);
-  const Shape& matrices = in[0].shape;
-  if (matrices[-1] != matrices[-2]) {
-    throw ShapeError("{}: a is {}; expected square matrices, [..., n, n]", name(), weft::to_string(in[0]));
-  }
-  const Shape row(std::span(matrices.begin(), matrices.end() - 1)), batch(std::span(row.begin(), row.end() - 1));
-  std::vector<TensorType> all{{types[0], row}, {types[1], batch}};
-  if (a.vectors) all.push_back({types[2], matrices});
-  return all;
+  return eigenvalue_types(name(), in[0], a.vectors);
 }
 
 void EighOp::lower(const Launch& call) const {
@@ -44,8 +35,6 @@ OpPtr EighOp::with_more_results() const {
 
 namespace {
 
-// Which element is on the diagonal, of x's matrices.
-Tensor diagonal_mask(const Tensor& x) { return eye(x.shape()[-1], x.shape()[-1], DType::boolean); }
 Tensor symmetric_part(const Tensor& x) { return (x + adjoint(x)) * 0.5F; }
 
 // x over the differences w_j - w_i of the eigenvalues, and 0 on the diagonal: how eigenvectors change, in terms of

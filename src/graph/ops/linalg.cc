@@ -365,6 +365,21 @@ std::vector<Tensor> TriangularSolveOp::vmap_in_order(const BatchInOrder& batch) 
   return samples_in_order(shared_from_this(), batch, 2);
 }
 
+std::vector<TensorType> eigenvalue_types(std::string_view name, const TensorType& a, bool vectors) {
+  const TensorType* inputs[] = {&a};
+  const std::vector<DType> types = infer_dtypes(name, inputs);
+  const Shape& matrices = a.shape;
+  if (matrices[-1] != matrices[-2]) {
+    throw ShapeError("{}: a is {}; expected square matrices, [..., n, n]", name, to_string(a));
+  }
+  const Shape row(std::span(matrices.begin(), matrices.end() - 1)), batch(std::span(row.begin(), row.end() - 1));
+  std::vector<TensorType> all{{types[0], row}, {types[1], batch}};
+  if (vectors) all.push_back({types[2], matrices});
+  return all;
+}
+
+Tensor diagonal_mask(const Tensor& x) { return eye(x.shape()[-1], x.shape()[-1], DType::boolean); }
+
 void add_linalg_ops(OpRows& rows) {
   rows.push_back(op_row<CholeskyOp>(schema_of_kernel("cholesky")));
   rows.push_back(op_row<LuOp>(schema_of_kernel("lu")));

@@ -121,4 +121,9 @@ Tensor inverse_order(const Tensor& order);
 // The rows of x [..., m, k] in that order, whose leading dimensions broadcast with x's.
 Tensor rows_in_order(const Tensor& x, const Tensor& order);
 
+// What eigenvalues of a are, info and, if they are asked for, eigenvectors. Throws ShapeError and TypeError.
+std::vector<TensorType> eigenvalue_types(std::string_view name, const TensorType& a, bool vectors);
+// Which element is on the diagonal, of x's matrices.
+Tensor diagonal_mask(const Tensor& x);
+
 }  // namespace weft

@@ -180,19 +180,7 @@ class GpuEig {
 
 void run(Stream& stream, const View& a, const View& w, const View& info, const std::optional<View>& v) {
   constexpr std::string_view kName = "eig";
-  check_views(kName, {&a}, {&w, &info, v ? &*v : nullptr});
-  check_matrices(kName, a);
-  const auto expect = [&](std::string_view operand, const View& view, const Shape& shape) {
-    if (view.shape() == shape) return;
-    throw InvalidArgument("{}: {} is {}; expected the shape {}, for a {}", kName, operand, to_string(view),
-                          to_string(shape), to_string(a));
-  };
-  Shape row = a.shape();
-  row.pop_back();
-  expect("w", w, row);
-  expect("info", info, batch_of(a));
-  if (v) expect("v", *v, a.shape());
-  check_memory(stream, kName, {{"a", a}}, {{"w", w}, {"info", info}, {"v", v}}, Sharing::none);
+  check_eigenvalues(stream, kName, a, w, info, v);
   if (info.count() == 0) return;
   if (a.count() == 0) return fill(stream, 0, info);
   if (stream.cpu()) return eig_cpu(*stream.cpu(), a, w, info, v);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,7 +12,9 @@
 
 #include "core/format.h"
 #include "kernels/call.h"
+#include "kernels/check.h"
 #include "kernels/common/chunks.h"
+#include "kernels/common/memory.h"
 #include "kernels/plan_state.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
@@ -44,6 +47,24 @@ inline Shape batch_of(const View& v) {
   batch.pop_back();
   batch.pop_back();
   return batch;
+}
+
+// Operands of eigenvalues w, info and, if they are asked for, eigenvectors v.
+inline void check_eigenvalues(Stream& stream, std::string_view name, const View& a, const View& w, const View& info,
+                              const std::optional<View>& v) {
+  check_views(name, {&a}, {&w, &info, v ? &*v : nullptr});
+  check_matrices(name, a);
+  const auto expect = [&](std::string_view operand, const View& view, const Shape& shape) {
+    if (view.shape() == shape) return;
+    throw InvalidArgument("{}: {} is {}; expected the shape {}, for a {}", name, operand, to_string(view),
+                          to_string(shape), to_string(a));
+  };
+  Shape row = a.shape();
+  row.pop_back();
+  expect("w", w, row);
+  expect("info", info, batch_of(a));
+  if (v) expect("v", *v, a.shape());
+  check_memory(stream, name, {{"a", a}}, {{"w", w}, {"info", info}, {"v", v}}, Sharing::none);
 }
 
 // A dense tensor in scratch.
