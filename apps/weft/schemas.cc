@@ -271,12 +271,8 @@ void add_ops(CLI::App& app) {
              std::vector<const Schema*> all;
              for (const Schema& s : function_schemas()) all.push_back(&s);
              // A function of an op's name is what that name calls.
-             const std::vector<const Schema*> functions = all;
              for (const Schema& s : op_schemas()) {
-               if (std::ranges::find(functions, s.name, [](const Schema* f) -> const std::string& { return f->name; }) ==
-                   functions.end()) {
-                 all.push_back(&s);
-               }
+               if (!std::ranges::binary_search(function_schemas(), s.name, {}, &Schema::name)) all.push_back(&s);
              }
              std::ranges::stable_sort(all, {}, [](const Schema* s) { return s->family; });
              return all;

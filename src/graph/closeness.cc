@@ -31,11 +31,7 @@ struct Distance {
 
 Distance distance_of(const Tensor& a, const Tensor& b) {
   const DType type = a.dtype();
-  if (type == DType::c64) {
-    const auto finite = [](const Tensor& x) { return is_finite(real(x)) & is_finite(imag(x)); };
-    return {abs(a - b), abs(b), finite(a) & finite(b)};
-  }
-  if (is_floating(type)) return {abs(a - b), abs(b), is_finite(a) & is_finite(b)};
+  if (is_inexact(type)) return {abs(a - b), abs(b), parts_are_finite(a) & parts_are_finite(b)};
   // A difference of signed integers wraps to the right unsigned one.
   Tensor distance = maximum(a, b) - minimum(a, b);
   if (is_signed(type)) {

@@ -103,14 +103,10 @@ Tensor recursive(const Tensor& w, const Tensor& a) {
   return slice(reshape(y, {rows, blocks * block}), 1, 0, n);
 }
 
-Tensor finite(const Tensor& x) {
-  return x.dtype() == DType::c64 ? is_finite(real(x)) & is_finite(imag(x)) : Tensor(is_finite(x));
-}
-
 // The same, with NaN from the first element of a row on that is not finite: in a block's products such an element would
 // reach those in front of it, too.
 Tensor recursive_from_finite(const Tensor& w, const Tensor& a) {
-  const Tensor usable = finite(w);
+  const Tensor usable = parts_are_finite(w);
   const Tensor y = recursive(select(usable, w, zeros_like(w)), a);
   const Tensor unusable = scan(ScanKind::max, cast(!usable, DType::u8), 1);
   return select(unusable != 0, Graph::scalar(std::numeric_limits<double>::quiet_NaN(), w.dtype()), y);

@@ -34,6 +34,21 @@ struct MomentAttributes : ReductionAttributes {
   }
 };
 
+// Of linspace() and its kin, from one number to another.
+struct LinspaceAttributes {
+  double start = 0, stop = 0;
+  std::int64_t count = 0;
+  DType dtype = DType::f32;
+  bool endpoint = true;
+  void fields(AttributeVisitor& v) {
+    v("start", start, "the first number");
+    v("stop", stop, "the last number");
+    v("count", count, "how many numbers there are");
+    v("dtype", dtype, DType::f32, "the type of the result");
+    v("endpoint", endpoint, true, "stop is among the numbers; else it would be the next one");
+  }
+};
+
 struct AxisAttributes {
   int axis = -1;
   void fields(AttributeVisitor& v) { v("axis", axis, -1, "the axis along which it goes"); }

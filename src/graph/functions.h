@@ -55,10 +55,14 @@ inline double highest(DType type) {
   return type == DType::f8e4m3 ? finfo(type).max : std::numeric_limits<double>::infinity();
 }
 
+// Whether a number is finite, of c64 both of its parts.
+inline Tensor parts_are_finite(const Tensor& x) {
+  return x.dtype() == DType::c64 ? is_finite(real(x)) & is_finite(imag(x)) : Tensor(is_finite(x));
+}
+
 // 1, or ½ where a - b (or a + b, if b is given as -b) is past the range: a factor of both.
 inline Tensor difference_factor(const Tensor& a, const Tensor& b) {
-  const Tensor d = a - b, finite = d.dtype() == DType::c64 ? is_finite(real(d)) & is_finite(imag(d)) : is_finite(d);
-  return select(finite, 1.0, 0.5);
+  return select(parts_are_finite(a - b), 1.0, 0.5);
 }
 
 // (a + b) / 2, rounded once, also where a + b is past the range.

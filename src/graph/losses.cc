@@ -38,8 +38,7 @@ Tensor elementwise_loss(const Tensor& x, const Tensor& target, LossReduction red
 }
 
 // factor · d² where |d| is below the bound, else of |d|. The square is that of d itself: |d| has no second derivative
-// at 0. Of NaN it
-// is the square, whose derivative is NaN.
+// at 0. Of NaN it is the square, whose derivative is NaN.
 template <class F>
 Tensor square_within(const Tensor& d, double bound, double factor, const F& outside) {
   const Tensor size = abs(d);

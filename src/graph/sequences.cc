@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "graph/function_attributes.h"
 #include "graph/function_row.h"
 #include "graph/host_sequence.h"
 #include "weft/creation.h"
@@ -10,28 +11,15 @@
 namespace weft {
 namespace {
 
-struct GeomspaceAttributes {
-  double start = 0, stop = 0;
-  std::int64_t count = 0;
-  DType dtype = DType::f32;
-  bool endpoint = true;
-  void fields(AttributeVisitor& v) {
-    v("start", start, "the first number");
-    v("stop", stop, "the last number");
-    v("count", count, "how many numbers there are");
-    v("dtype", dtype, DType::f32, "the type of the result");
-    v("endpoint", endpoint, true, "stop is among the numbers; else it would be the next one");
-  }
-  // The steps from start to stop.
-  double steps() const { return static_cast<double>(endpoint ? count - 1 : count); }
-};
+// The steps from start to stop.
+double steps(const LinspaceAttributes& a) { return static_cast<double>(a.endpoint ? a.count - 1 : a.count); }
 
 constexpr Function kGeomspace = {
     {.name = "geomspace",
      .results = {{"y", "[count]", "dtype"}},
      .formula = "y[i] = start · (stop / start)^(i / (count - 1))",
      .summary = "numbers of which each is the same multiple of the one before, from start to stop"},
-    [](const GeomspaceAttributes& a) {
+    [](const LinspaceAttributes& a) {
       const auto fits = [](double x) { return std::isfinite(x) && x != 0; };
       if (!fits(a.start) || !fits(a.stop) || std::signbit(a.start) != std::signbit(a.stop)) {
         throw InvalidArgument("geomspace: from {} to {}; expected finite numbers of one sign, which are not 0", a.start,
@@ -39,12 +27,12 @@ constexpr Function kGeomspace = {
       }
       const double sign = std::copysign(1.0, a.start), first = std::abs(a.start), last = std::abs(a.stop);
       return host_sequence("geomspace", "count", a.count, a.dtype, [&](std::int64_t i) {
-        const double share = i == 0 ? 0 : static_cast<double>(i) / a.steps();
+        const double share = i == 0 ? 0 : static_cast<double>(i) / steps(a);
         return sign * std::pow(first, 1 - share) * std::pow(last, share);
       });
     }};
 
-struct LogspaceAttributes : GeomspaceAttributes {
+struct LogspaceAttributes : LinspaceAttributes {
   double base = 10;
   void fields(AttributeVisitor& v) {
     v("start", start, "the exponent of the first number");
@@ -61,7 +49,7 @@ constexpr Function kLogspace = {
      .formula = "y[i] = base^(start + i · (stop - start) / (count - 1))",
      .summary = "powers whose exponents are at equal distances from start to stop"},
     [](const LogspaceAttributes& a) {
-      const double step = (a.stop - a.start) / a.steps();
+      const double step = (a.stop - a.start) / steps(a);
       return host_sequence("logspace", "count", a.count, a.dtype, [&](std::int64_t i) {
         const auto place = static_cast<double>(i);
         const bool last = a.endpoint && i > 0 && i == a.count - 1;

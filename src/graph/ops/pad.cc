@@ -8,6 +8,7 @@
 #include "core/error_context.h"
 #include "core/format.h"
 #include "graph/batch_in_order.h"
+#include "graph/function_attributes.h"
 #include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
@@ -417,19 +418,6 @@ constexpr Function kArange = {
                                         : arange(a.start, a.stop, a.step, a.dtype);
     }};
 
-struct LinspaceAttributes {
-  double start = 0, stop = 0;
-  std::int64_t count = 0;
-  DType dtype = DType::f32;
-  bool endpoint = true;
-  void fields(AttributeVisitor& v) {
-    v("start", start, "the first number");
-    v("stop", stop, "the last number");
-    v("count", count, "how many numbers there are");
-    v("dtype", dtype, DType::f32, "the type of the result");
-    v("endpoint", endpoint, true, "stop is among the numbers; else it would be the next one");
-  }
-};
 constexpr Function kLinspace = {
     {.name = "linspace",
      .results = {{"y", "[count]", "dtype"}},
