@@ -2,11 +2,11 @@
 # Each target: its name, as in weft::kernels | its rooms, which are folders of src/ | the targets below that it links |
 # the packages that it links, of the next table. tests/rooms/rooms_test.py compares this with the table of rooms.
 set(WEFT_TARGETS
-  "kernels | core memory gpu cpu device kernels              |              | spdlog fmt TBB LAPACK Threads"
-  "tensors | files graph transform compiler tensor webnn     | kernels      | libzip Threads"
-  "text    | text                                            | kernels      | ICU"
-  "profile | profile                                         | tensors      |"
-  "models  | models                                          | text tensors | Threads")
+  "kernels | core memory gpu cpu device kernels                    |              | spdlog fmt TBB LAPACK Threads"
+  "tensors | files graph functions transform compiler tensor webnn | kernels      | libzip Threads"
+  "text    | text                                                  | kernels      | ICU"
+  "profile | profile                                               | tensors      |"
+  "models  | models                                                | text tensors | Threads")
 
 # Each package: its name | what find_package takes | its targets | what pkg-config says.
 set(WEFT_PACKAGES

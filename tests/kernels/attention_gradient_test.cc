@@ -6,7 +6,6 @@
 #include "support/unfilled.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
-#include "support/unfilled.h"
 
 namespace weft::kernels {
 namespace {
@@ -123,7 +122,9 @@ test::Problem random_problem(Rng& rng) {
                 attention_gradient(stream, in[0], in[1], in[2], g, log_sums, delta, mask, out[0], out[1], out[2],
                                    c.options(), lengths);
               },
-          .tolerance = tolerance(c)};
+          .tolerance = tolerance(c),
+          // NaN in q and g also reaches the gradients of keys that their queries do not see, if they are in one tile.
+          .nan_inputs = o.mask ? std::vector<std::size_t>{1, 2, 3} : std::vector<std::size_t>{1, 2}};
 }
 
 const bool registered = test::differential("attention_gradient", random_problem, 4);
@@ -154,6 +155,102 @@ TEST_P(AttentionGradientOn, EmptyOperands) {
     if (c.batch * c.queries * c.keys > 0) continue;
     for (const View& y : outputs) {
       for (const double value : test::values(y)) ASSERT_EQ(value, 0);
+    }
+  }
+}
+
+// What a query does not see reaches neither its result nor its gradients: NaN and infinities in a key and its value give
+// the queries that do not see them the same bits as zeros there.
+TEST_P(AttentionGradientOn, HiddenKeysReachNothing) {
+  constexpr std::int64_t kQueries = 40, kKeys = 48, kDim = 64;
+  struct {
+    const char* what;
+    AttentionOptions options;
+    std::optional<DType> mask;
+    bool rows;  // the mask differs by the query
+  } const cases[] = {{"a boolean a key", {}, DType::boolean, false}, {"a boolean a score", {}, DType::boolean, true},
+                     {"-inf a key", {}, DType::f32, false},          {"-inf a score", {}, DType::f16, true},
+                     {"causal", {.causal = true}, {}, true},         {"a window", {.window_left = 9}, {}, true}};
+  for (const auto& c : cases) {
+    for (const DType type : {DType::f32, DType::f16}) {
+      for (const double x : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+        SCOPED_TRACE(std::format("{}, {}, {}", c.what, name(type), x));
+        const std::int64_t key = c.options.window_left >= 0 ? 3 : kKeys - 3;
+        const auto sees = [&](std::int64_t query) {
+          const std::int64_t place = query + kKeys - kQueries;
+          if (c.mask) return c.rows && query % 3 == 0;
+          return c.options.causal ? key <= place : key >= place - c.options.window_left;
+        };
+        std::optional<View> mask;
+        if (c.mask) {
+          std::vector<double> values;
+          for (std::int64_t i = 0; i < (c.rows ? kQueries : 1) * kKeys; ++i) {
+            const bool hide = i % kKeys == key && !(c.rows && i / kKeys % 3 == 0);
+            values.push_back(c.mask == DType::boolean ? !hide : hide ? -std::numeric_limits<double>::infinity() : 0);
+          }
+          mask = test::host_view(*c.mask, {c.rows ? kQueries : 1, kKeys}, values);
+        }
+        for (const bool on_gpu : {false, true}) {
+          std::vector<std::vector<double>> results[2];  // y, dq, dk, dv
+          for (const bool plant : {false, true}) {
+            Rng rng(5);
+            std::vector<View> inputs;
+            for (const std::int64_t count : {kQueries, kKeys, kKeys, kQueries}) {
+              inputs.push_back(random_view(rng, {1, 2, count, kDim}, type));
+            }
+            inputs.push_back(random_view(rng, {1, 2, kQueries}, DType::f32));  // delta
+            if (mask) inputs.push_back(*mask);
+            for (const std::size_t operand : {1u, 2u}) {
+              std::vector<double> values = test::values(inputs[operand]);
+              for (std::int64_t d = 0; d < kDim; ++d) values[static_cast<std::size_t>(key * kDim + d)] = plant ? x : 0;
+              inputs[operand] = test::host_view(type, inputs[operand].shape(), values);
+            }
+            std::vector<View> outputs{random_view(rng, {1, 2, kQueries, kDim}, DType::f32),
+                                      random_view(rng, {1, 2, kQueries, kDim}, type),
+                                      random_view(rng, {1, 2, kKeys, kDim}, type),
+                                      random_view(rng, {1, 2, kKeys, kDim}, type),
+                                      random_view(rng, {1, 2, kQueries}, DType::f32)};
+            const auto call = [&](Stream& s, const std::vector<View>& in, const std::vector<View>& out) {
+              std::optional<View> m;
+              if (mask) m = in[5];
+              attention(s, in[0], in[1], in[2], m, out[0], c.options, {}, out[4]);
+              attention_gradient(s, in[0], in[1], in[2], in[3], out[4], in[4], m, out[1], out[2], out[3], c.options);
+            };
+            if (on_gpu) {
+              gpu::Device& device = test::device(GetParam());
+              for (View& view : inputs) view = test::to_device(device, view);
+              for (View& view : outputs) view = test::to_device(device, view);
+              gpu::Encoder encoder(device);
+              call(encoder, inputs, outputs);
+              encoder.submit();
+              for (View& view : outputs) view = test::to_host(device, view);
+            } else {
+              cpu::Executor cpu;
+              call(cpu, inputs, outputs);
+            }
+            for (std::size_t k = 0; k < 4; ++k) results[plant].push_back(test::values(outputs[k]));
+          }
+          bool seen = false;
+          for (std::int64_t query = 0; query < kQueries; ++query) {
+            seen |= sees(query);
+            for (std::int64_t d = 0; d < kDim; ++d) {
+              const auto at = static_cast<std::size_t>(query * kDim + d);
+              for (const std::size_t k : {0u, 1u}) {
+                if (sees(query))
+                  ASSERT_FALSE(std::isfinite(results[1][k][at])) << "query " << query << " of result " << k;
+                else
+                  ASSERT_EQ(results[1][k][at], results[0][k][at]) << "query " << query << " of result " << k;
+              }
+            }
+          }
+          // The gradients of keys and values sum over queries: the same where none sees the key, or of the other head.
+          for (const std::size_t k : {2u, 3u}) {
+            for (std::size_t i = seen ? kKeys * kDim : 0; i < results[0][k].size(); ++i) {
+              ASSERT_EQ(results[1][k][i], results[0][k][i]) << "element " << i << " of result " << k;
+            }
+          }
+        }
+      }
     }
   }
 }

@@ -214,16 +214,37 @@ std::vector<Special> specials() {
     o = operands(rng, c);
     set(o.inputs[3], 21 + 4, x);
     list.push_back({std::format("{} in the mask", x), o, c.options()});
-    // A boolean mask hides a key whatever it holds, of all queries or of some.
+    // A mask hides a key and its values whatever they hold, of all queries or of some.
     for (const Mask mask : {Mask::keys, Mask::rows}) {
-      c.mask = mask;
-      c.mask_type = DType::boolean;
-      o = operands(rng, c);
-      for (std::int64_t i = 0; i < o.inputs[3].count(); ++i) {
-        test::set_element_bits(o.inputs[3], i, i % c.keys != 20 || (mask == Mask::rows && i / c.keys % 3 == 0));
+      for (const DType type : {DType::boolean, DType::f32, DType::f16}) {
+        for (const std::size_t operand : {1u, 2u}) {
+          c.mask = mask;
+          c.mask_type = type;
+          o = operands(rng, c);
+          for (std::int64_t i = 0; i < o.inputs[3].count(); ++i) {
+            const bool hide = i % c.keys == 20 && (mask == Mask::keys || i / c.keys % 3 != 0);
+            if (type == DType::boolean)
+              test::set_element_bits(o.inputs[3], i, !hide);
+            else if (hide)
+              test::set_element_bits(o.inputs[3], i, type == DType::f16 ? 0xFC00 : 0xFF800000);
+          }
+          set(o.inputs[operand], 20 * 8 + 3, x);
+          list.push_back({std::format("{} in operand {}, hidden by {} along {}", x, operand, name(type),
+                                      static_cast<int>(mask)),
+                          o, c.options()});
+        }
       }
-      set(o.inputs[1], 20 * 8 + 3, x);
-      list.push_back({std::format("{} in a key hidden along {}", x, static_cast<int>(mask)), o, c.options()});
+    }
+    // So do windows; and values of several keys that queries see, or not, are in one tile.
+    Case windows = base;
+    windows.window_left = 3;
+    windows.window_right = 2;
+    for (const std::size_t operand : {1u, 2u}) {
+      o = operands(rng, windows);
+      set(o.inputs[operand], 18 * 8 + 3, x);
+      list.push_back({std::format("{} in operand {}, in some windows", x, operand), o, windows.options()});
+      set(o.inputs[operand], 15 * 8 + 3, kInfinity);
+      list.push_back({std::format("{} and infinity in operand {}, in some windows", x, operand), o, windows.options()});
     }
   }
   // Nothing to compute, and no visible keys.

@@ -23,11 +23,12 @@ ROOMS = [
     ("cpu", "core memory", "cpu"),
     ("device", "core memory gpu cpu", "device devices memory profile"),
     ("kernels", "core memory gpu cpu device", "custom_kernel expression expressions kernels kernels/"),
-    ("graph", "core cpu device kernels", "array call convolution creation custom_op distributions draw fft graph indexing inspection linalg losses numeric"
-                                         " pooling quantization quantized_weights recurrent resampling rotary_embedding segments sets signal special statistics tensor tensor_tree"),
+    ("graph", "core cpu device kernels", "array call convolution creation custom_op distributions draw graph indexing inspection linalg"
+                                         " pooling quantization quantized_weights recurrent resampling tensor tensor_tree"),
+    ("functions", "core kernels graph", "fft losses numeric rotary_embedding segments sets signal special statistics"),
     ("transform", "core graph", ""),
     ("compiler", "core gpu cpu device kernels graph transform", "calibration compile"),
-    ("tensor", "core gpu cpu device files kernels graph transform compiler", "control_flow derivatives evaluate files graph_file print random"
+    ("tensor", "core gpu cpu device files kernels graph functions transform compiler", "control_flow derivatives evaluate files graph_file print random"
                                                                              " traced"),
     ("profile", "core kernels compiler", "profile_report"),
     ("models", "core cpu files text graph compiler tensor", "models"),

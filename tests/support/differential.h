@@ -31,6 +31,8 @@ struct Problem {
   // A form that a GPU does not choose for tensors this small; only for views that have passed the call's own checks and
   // have elements.
   KernelCall form;
+  // The inputs, by their numbers, in which a NaN arrives where the kernel says; empty: in all.
+  std::vector<std::size_t> nan_inputs = {};
   // The call to compare: `call`, or `form` on a GPU.
   KernelCall drawn() const;
 };

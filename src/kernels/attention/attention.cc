@@ -85,6 +85,7 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
       .set("right", a.options.window_right >= 0)
       .set("top_left", a.options.top_left)
       .set("shared_lengths", shared_lengths)
+      .set("shifts", a.shifts())
       .set("mask", !masked               ? "none"
                    : a.mask_is_per_key() ? "keys"
                                          : "rows")

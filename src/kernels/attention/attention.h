@@ -44,6 +44,8 @@ struct AttentionCall {
   bool mask_is_per_key() const;
   // True if windows hide keys from some queries.
   bool has_window() const { return options.window_left >= 0 || options.window_right >= 0; }
+  // True if queries that share a head of keys may see different ones, masks aside.
+  bool shifts() const { return (has_window() || lengths.queries) && queries > 1; }
   // True if there is nothing to compute.
   bool is_empty() const { return y.count() == 0 && !(log_sums && log_sums->count() > 0); }
 

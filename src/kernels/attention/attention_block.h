@@ -40,7 +40,18 @@ void attend(const Block& b) {
   constexpr int accumulators = width == 16 ? 16 : 8;  // of 32 or 16 registers
   constexpr int at_once = accumulators / vectors;     // keys or columns that share a load of the queries
 
-  const I selects = (b.selects ? -1 : 0) - I{};
+  // Which of the queries of vector i do not see a key.
+  const auto hidden = [&](std::int64_t key, int i) __attribute__((always_inline)) {
+    I is_hidden = I{};
+    if (b.key_bias) is_hidden |= b.key_bias[key] - V{} == kHidden - V{};
+    if (b.bias) is_hidden |= *reinterpret_cast<const V*>(b.bias + key * size + i * width) == kHidden - V{};
+    if (b.seen_first) {
+      const I place = static_cast<std::int32_t>(key) - I{};
+      is_hidden |= (place < *reinterpret_cast<const I*>(b.seen_first + i * width)) |
+                   (place >= *reinterpret_cast<const I*>(b.seen_end + i * width));
+    }
+    return is_hidden;
+  };
   V m[vectors], l[vectors];
   for (int i = 0; i < vectors; ++i) {
     m[i] = kLowest - V{};
@@ -68,20 +79,9 @@ void attend(const Block& b) {
         const std::int64_t key = base + j + c;
         for (int i = 0; i < vectors; ++i) {
           V score = s[c][i];
-          if (b.key_bias) {
-            const V bias = b.key_bias[key] - V{};
-            score = (selects & (bias == kHidden - V{})) ? bias : score + bias;
-          }
-          if (b.bias) {
-            const V bias = *reinterpret_cast<const V*>(b.bias + key * size + i * width);
-            score = (selects & (bias == kHidden - V{})) ? bias : score + bias;
-          }
-          if (b.seen_first) {
-            const I& first = *reinterpret_cast<const I*>(b.seen_first + i * width);
-            const I& end = *reinterpret_cast<const I*>(b.seen_end + i * width);
-            const I place = static_cast<std::int32_t>(key) - I{};
-            score = ((place >= first) & (place < end)) ? score : kHidden - V{};
-          }
+          if (b.key_bias) score += b.key_bias[key];
+          if (b.bias) score += *reinterpret_cast<const V*>(b.bias + key * size + i * width);
+          score = hidden(key, i) ? kHidden - V{} : score;
           S::at(b.scores + (j + c) * size + i * width) = score;
           top[i] = score > top[i] ? score : top[i];
         }
@@ -110,10 +110,22 @@ void attend(const Block& b) {
       }
       std::int64_t column[at_once];  // columns past the end repeat the last one and are not read
       for (int c = 0; c < at_once; ++c) column[c] = d + c < b.value_dim ? d + c : b.value_dim - 1;
-      for (int j = 0; j < count; ++j) {
-        const float* v = b.v + (base + j) * b.v_stride;
-        for (int c = 0; c < at_once; ++c) {
-          for (int i = 0; i < vectors; ++i) o[c][i] += S::at(b.scores + j * size + i * width) * v[column[c]];
+      if (b.careful) {
+        for (int j = 0; j < count; ++j) {
+          const float* v = b.v + (base + j) * b.v_stride;
+          for (int i = 0; i < vectors; ++i) {
+            const I is_hidden = hidden(base + j, i);
+            for (int c = 0; c < at_once; ++c) {
+              o[c][i] = is_hidden ? o[c][i] : o[c][i] + S::at(b.scores + j * size + i * width) * v[column[c]];
+            }
+          }
+        }
+      } else {
+        for (int j = 0; j < count; ++j) {
+          const float* v = b.v + (base + j) * b.v_stride;
+          for (int c = 0; c < at_once; ++c) {
+            for (int i = 0; i < vectors; ++i) o[c][i] += S::at(b.scores + j * size + i * width) * v[column[c]];
+          }
         }
       }
       for (int c = 0; c < at_once; ++c) {

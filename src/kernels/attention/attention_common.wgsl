@@ -19,10 +19,14 @@
     shared_lengths: flag
     mask: none, keys, rows
     mask_is_boolean: flag
+    shifts: flag
     kv_splits: flag
     windowed: flag
     threads: number
 #}
+{# shifts: the queries that share a head of keys may see different ones, masks aside.
+   selects: so some row does not see what is read for others: its own sums must not meet that, as 0 · NaN is NaN. #}
+{% set selects = shifts or mask != "none" %}
 // Shared by the attention kernels. A workgroup processes one batch and one head of keys and values; its rows are the
 // queries of all heads that share that head: row r is query r % queries of head group·kv_head + r / queries.
 
@@ -198,13 +202,37 @@ fn partial_at(batch: u32, kv_head: u32, row: u32, part: u32) -> u32 {
 {% if mask != "none" %}
 // What the mask has for a score: a number, or not 0 where the key is seen.
 fn mask_at(i: u32) -> f32 { return f32(load_mask(i)); }
-// A score with its mask: numbers are added; a boolean selects, so that a hidden key does not count whatever it holds.
-// p.hidden is -inf, for which WGSL has no literal.
+// Whether a mask lets its key be seen. p.hidden is -inf, for which WGSL has no literal.
+fn shows(mask: f32) -> bool { return mask != {{ "0.0" if mask_is_boolean else "p.hidden" }}; }
+// A score with its mask: numbers are added; false and -inf select, so that a hidden key does not count whatever it holds.
 fn masked(score: f32, mask: f32) -> f32 {
-  return {{ "select(p.hidden, score, mask != 0.0)" if mask_is_boolean else "score + mask" }};
+  return select(p.hidden, score{{ "" if mask_is_boolean else " + mask" }}, shows(mask));
 }
 fn masked4(scores: vec4<f32>, mask: vec4<f32>) -> vec4<f32> {
-  return {{ "select(vec4<f32>(p.hidden), scores, mask != vec4<f32>())" if mask_is_boolean else "scores + mask" }};
+  return select(vec4<f32>(p.hidden), scores{{ "" if mask_is_boolean else " + mask" }}, mask != vec4<f32>({{ "" if mask_is_boolean else "p.hidden" }}));
+}
+{% endif %}
+{% if selects %}
+// Whether one of four numbers is NaN or infinite: adding one to an exponent of ones carries.
+fn some_infinite(e: vec4<f32>) -> bool {
+  let carry = (bitcast<vec4<u32>>(e) & vec4<u32>(0x7f800000u)) + vec4<u32>(0x00800000u);
+  return ((carry.x | carry.y | carry.z | carry.w) >> 31u) != 0u;
+}
+// Four numbers, zeros in the places of those that are NaN or infinite; and these alone.
+fn finite_of(e: vec4<f32>) -> vec4<f32> {
+  return select(vec4<f32>(), e, (bitcast<vec4<u32>>(e) & vec4<u32>(0x7f800000u)) != vec4<u32>(0x7f800000u));
+}
+fn infinite_of(e: vec4<f32>) -> vec4<f32> {
+  return select(e, vec4<f32>(), (bitcast<vec4<u32>>(e) & vec4<u32>(0x7f800000u)) != vec4<u32>(0x7f800000u));
+}
+// The same of eight numbers of f16.
+fn some_infinite_halves(words: vec4<u32>) -> bool {
+  let carry = (words & vec4<u32>(0x7c007c00u)) + vec4<u32>(0x04000400u);
+  return ((carry.x | carry.y | carry.z | carry.w) & 0x80008000u) != 0u;
+}
+fn finite_halves(words: vec4<u32>) -> vec4<u32> {
+  let carry = (words & vec4<u32>(0x7c007c00u)) + vec4<u32>(0x04000400u);
+  return words & ~(((carry >> vec4<u32>(15u)) & vec4<u32>(0x00010001u)) * 0xffffu);
 }
 {% endif %}
 
@@ -212,6 +240,10 @@ fn masked4(scores: vec4<f32>, mask: vec4<f32>) -> vec4<f32> {
 // exp(-inf) = 0 even before a row has seen any other.
 const lowest = -0x1.fffffep+127f;
 
+{# Whether row r sees a key, given where its mask begins. `bounded`: keys_of_row(r) says which keys, masks aside. #}
+{% macro sees(r, key, mask_start, bounded) -%}
+{{ key ~ " - first" ~ r ~ " < count" ~ r if bounded }}{{ " && " if bounded and mask != "none" }}{{ "shows(mask_at(" ~ mask_start ~ " + " ~ key ~ " * p.mask_k))" if mask != "none" }}
+{%- endmacro %}
 {# Sums the parts of scores that `count` adjacent lanes have; all of these get the sum. #}
 {% macro add_up_scores(count) %}
 {% for k in [1, 2, 4, 8, 16] %}

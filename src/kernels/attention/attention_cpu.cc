@@ -1,6 +1,7 @@
 // Attention on the CPU, vectorised over queries: a block of queries is stored transposed (a vector holds one column of
 // several queries), keys and values are broadcast one number at a time, and softmax needs no sums across a vector.
 
+#include <bit>
 #include <cmath>
 #include <format>
 #include <vector>
@@ -20,7 +21,7 @@ namespace {
 using attention_loops::Block, attention_loops::kColumns, attention_loops::kHidden, attention_loops::kLowest,
     attention_loops::kTile;
 
-// Converts `count` elements of any float type to f32; booleans to what the mask adds.
+// Converts `count` elements of any float type to f32; booleans to what a mask adds.
 void widen(const View& view, std::int64_t start, std::int64_t stride, std::int64_t count, float* out,
            std::int64_t out_stride) {
   if (widens_to_f32(view.dtype)) {
@@ -133,7 +134,6 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
   b.v_stride = v.stride;
   b.key_bias = key_bias;
   if (row_bias) b.bias = bias;
-  b.selects = a.mask && a.mask->dtype == DType::boolean;
   b.empty = a.empty();
 
   auto place = [&](const View& view, std::int64_t row) {
@@ -162,6 +162,17 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
     widen(*a.mask, place(*a.mask, row) + b.begin * stride, stride, b.end - b.begin, bias + b.begin * size + i, size);
   }
   run(b);
+  if (b.key_bias || b.bias || b.seen_first) {
+    // Once more where a hidden key's value may have reached the result: 0 times NaN is NaN.
+    std::uint32_t carries = 0;  // of exponents that are all ones, by one
+    for (std::int64_t i = 0; i < a.value_dim * size; ++i) {
+      carries |= (std::bit_cast<std::uint32_t>(b.o[i]) & 0x7f800000u) + 0x00800000u;
+    }
+    if (carries >> 31 != 0) {
+      b.careful = true;
+      run(b);
+    }
+  }
   for (std::int64_t i = 0; a.log_sums && i < count; ++i) {
     data<float>(*a.log_sums)[place(*a.log_sums, first + i)] = sums[i] == 0 ? kHidden : tops[i] + std::log(sums[i]);
   }

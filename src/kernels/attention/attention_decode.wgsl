@@ -20,6 +20,8 @@
     chunk: number
 #}
 {% set key_groups = threads // lanes_per_key %}
+{# rows of a workgroup that may see different ones of the keys that it reads #}
+{% set by_rows = shifts or mask == "rows" %}
 const threads = {{ threads }}u;
 
 {% if key_groups > 1 %}
@@ -152,13 +154,15 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% if mask == "keys" %}
     s{{ r }}_{{ c }} = masked(s{{ r }}_{{ c }}, mask_of{{ c }});
 {% elif mask == "rows" %}
-    s{{ r }}_{{ c }} = masked(s{{ r }}_{{ c }}, mask_at(mask{{ r }} + read{{ c }} * p.mask_k));
+    let mask{{ r }}_{{ c }} = mask_at(mask{{ r }} + read{{ c }} * p.mask_k);
+    s{{ r }}_{{ c }} = masked(s{{ r }}_{{ c }}, mask{{ r }}_{{ c }});
 {% endif %}
 {% endfor %}
 {% endfor %}
 {% for c in range(chunk) %}
 {% for r in range(rows) %}
-    s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, key{{ c }} - first{{ r }} < count{{ r }});
+    {{ "let sees" ~ r ~ "_" ~ c ~ " = shows(mask" ~ r ~ "_" ~ c ~ ") && " if mask == "rows" else "let sees" ~ r ~ "_" ~ c ~ " = " }}key{{ c }} - first{{ r }} < count{{ r }};
+    s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, sees{{ r }}_{{ c }});
 {% endfor %}
 {% endfor %}
 {% for r in range(rows) %}
@@ -181,10 +185,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for c in range(chunk) %}
 {% for s in range(v_per) %}
 {% for h in range(v_unit // 4) %}
-    {   // zeros past the last key: a weight of 0 times an infinite value would be NaN
-      let e = select(vec4<f32>(), {{ four("v", "v" ~ c ~ "_" ~ s, h) }}, key{{ c }} < keys.y);
+    {   // zeros for what no row sees: a weight of 0 times an infinite value would be NaN
+      let e = select(vec4<f32>(), {{ four("v", "v" ~ c ~ "_" ~ s, h) }}, key{{ c }} < keys.y{{ " && shows(mask_of" ~ c ~ ")" if mask == "keys" }});
 {% for r in range(rows) %}
-      o{{ r }}_{{ s }}_{{ h }} = fma(vec4<f32>(s{{ r }}_{{ c }}), e, o{{ r }}_{{ s }}_{{ h }});
+      o{{ r }}_{{ s }}_{{ h }} = {{ "select(o" ~ r ~ "_" ~ s ~ "_" ~ h ~ ", " if by_rows }}fma(vec4<f32>(s{{ r }}_{{ c }}), e, o{{ r }}_{{ s }}_{{ h }}){{ ", sees" ~ r ~ "_" ~ c ~ ")" if by_rows }};
 {% endfor %}
     }
 {% endfor %}

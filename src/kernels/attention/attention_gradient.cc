@@ -11,6 +11,7 @@
 #include "kernels/matmul/variants.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
+#include "weft/kernels/elementwise.h"
 #include "weft/kernels/matmul.h"
 
 namespace weft::kernels {
@@ -102,6 +103,7 @@ void record_stats(gpu::Commands& commands, const AttentionGradientCall& c, const
   call.set("threads", threads)
       .set("left", a.options.window_left >= 0)
       .set("right", a.options.window_right >= 0)
+      .set("shifts", false)
       .set("mask", "none")
       .set("mask_is_boolean", false);
   add_sizes(call, a);
@@ -189,6 +191,7 @@ void record(gpu::Commands& commands, const AttentionGradientCall& c, const Atten
       .set("key_lengths_type", "")
       .set("left", false)
       .set("right", false)
+      .set("shifts", a.shifts())
       .set("mask", masked ? "rows" : "none")
       .set("mask_is_boolean", masked && a.mask->dtype == DType::boolean);
   add_sizes(call, a);
@@ -242,7 +245,19 @@ void record_with_slopes(gpu::Commands& commands, const AttentionGradientCall& c,
     return view.with_layout(
         {{a.batch, a.kv_heads, a.group, view.shape()[2], view.shape()[3]}, {s[0], heads * s[1], head, s[2], s[3]}});
   };
-  const View dq = grouped(c.dq, a.group, c.dq.strides()[1]), k = grouped(a.k, 1, 0);
+  View keys = a.k;
+  if (a.mask) {
+    // NaN and infinities of a key must not meet the queries that do not see it, whose cotangents of its score are 0; the
+    // score of such a key is NaN to the others, and so is its cotangent.
+    const View memory = scratch.take(static_cast<std::uint64_t>(a.k.count()) * 2);
+    keys = View(memory.buffer, memory.offset, DType::f16, a.k.shape());
+    Expression finite;
+    const auto x = finite.input(DType::f16);
+    finite.output(
+        finite.apply(ScalarOp::select, {finite.apply(ScalarOp::is_finite, {x}), x, finite.constant(0, DType::f16)}));
+    map(commands, finite, {{a.k}}, {{keys}});
+  }
+  const View dq = grouped(c.dq, a.group, c.dq.strides()[1]), k = grouped(keys, 1, 0);
   const std::int64_t rows = a.rows(), head = a.keys * rows;
   const View ds(slopes.buffer, slopes.offset, DType::f16, {a.batch, a.kv_heads, a.group, a.queries, a.keys},
                 {a.kv_heads * head, head, a.queries, 1, rows});

@@ -86,13 +86,14 @@ var<workgroup> bounds: vec4<u32>;
       }
     }
 {% endmacro %}
-{# {{ into }}r_i += weights · other, for the slices of columns of this workgroup. #}
+{# {{ into }}r_i += weights · other, for the slices of columns of this workgroup. Keys have zeros in the place of NaN and
+   infinities, which rows that do not see them must not meet: to a row that does, the score of such a key gives NaN. #}
 {% macro accumulate(into, other, size, slices) %}
 {% for i in range(slices) %}
     {
       workgroupBarrier();
 {{ load_other(other, size, "first_column + " ~ i * 32 ~ "u") }}
-        other_tile[other][i % 8u] = e;
+        other_tile[other][i % 8u] = {{ "finite_of(e)" if selects and other == "k" else "e" }};
       }
       workgroupBarrier();
       for (var j = 0u; j < 8u; j++) {

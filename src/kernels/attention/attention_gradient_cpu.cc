@@ -113,8 +113,7 @@ WEFT_INLINE float exponential(float x) {
 struct Tile {
   float* scores;          // [keys, kQueries] in, the weights out
   float* of_weights;      // their cotangents in, those of the scores out
-  const float* bias;      // [keys, kQueries], or null
-  bool selects;           // biases are 0 or kHidden, which hides its key whatever that holds
+  const float* bias;      // [keys, kQueries], or null; kHidden hides its key whatever that holds
   const float* log_sums;  // [kQueries]
   const float* delta;
   const std::int32_t *first, *end;  // of the keys that each query sees
@@ -129,7 +128,7 @@ void weigh(const Tile& t, std::int64_t keys, float scale) {
     const auto key = static_cast<std::int32_t>(t.key + j);
     for (std::int64_t i = 0; i < kQueries; ++i) {
       const float bias = t.bias ? t.bias[j * kQueries + i] : 0.0f;
-      const float score = t.selects && bias == kHidden ? kHidden : scores[i] * scale + bias;
+      const float score = bias == kHidden ? kHidden : scores[i] * scale + bias;
       float w = exponential(score - t.log_sums[i]);
       w = key >= t.first[i] && key < t.end[i] ? w : 0.0f;
       const float ds = w * (of_weights[i] - t.delta[i]) * scale;
@@ -182,6 +181,10 @@ struct Rows {
 void run_head(const AttentionGradientCall& c, std::int64_t batch, std::int64_t kv_head) {
   const AttentionCall& a = c.forward;
   const std::vector<float> k = rows_of(a.k, batch, kv_head), v = rows_of(a.v, batch, kv_head);
+  // NaN and infinities of a key must not meet the queries that do not see it, whose cotangents of its score are 0; the
+  // score of such a key is NaN to the others, and so is its cotangent.
+  std::vector<float> finite_k = k;
+  for (float& x : finite_k) x = std::isfinite(x) ? x : 0;
   std::vector<float> dk = host_list<float>(a.keys * padded(a.dim)), dv = host_list<float>(a.keys * padded(a.value_dim));
   Rows q(a.dim), g(a.value_dim);
   std::vector<float> dq = host_list<float>(a.dim * kQueries), scores(kKeys * kQueries), of_weights(scores),
@@ -230,10 +233,10 @@ void run_head(const AttentionGradientCall& c, std::int64_t batch, std::int64_t k
       multiply(keys, kQueries, a.dim, {k_tile, a.dim, 1}, q.columns.data(), kQueries, scores.data(), kQueries);
       multiply(keys, kQueries, a.value_dim, {v_tile, a.value_dim, 1}, g.columns.data(), kQueries, of_weights.data(),
                kQueries);
-      weigh({scores.data(), of_weights.data(), a.mask ? bias.data() : nullptr, boolean, log_sums, delta, first, end,
+      weigh({scores.data(), of_weights.data(), a.mask ? bias.data() : nullptr, log_sums, delta, first, end,
              static_cast<std::int32_t>(key)},
             keys, static_cast<float>(a.options.scale));
-      multiply(a.dim, kQueries, keys, {k_tile, 1, a.dim}, of_weights.data(), kQueries, dq.data(), kQueries);
+      multiply(a.dim, kQueries, keys, {finite_k.data() + key * a.dim, 1, a.dim}, of_weights.data(), kQueries, dq.data(), kQueries);
       multiply(keys, q.pitch, kQueries, {of_weights.data(), kQueries, 1}, q.rows.data(), q.pitch,
                dk.data() + key * q.pitch, q.pitch);
       multiply(keys, g.pitch, kQueries, {scores.data(), kQueries, 1}, g.rows.data(), g.pitch, dv.data() + key * g.pitch,

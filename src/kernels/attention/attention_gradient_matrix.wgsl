@@ -32,6 +32,8 @@
 #}
 {% set keys_own = pass == "keys" %}
 {% set hides = bounded or mask != "none" %}
+{# NaN and infinities of a key must not meet the rows that do not see it: its place gets zeros, and its scores become NaN #}
+{% set marks = not keys_own and selects %}
 {% set block = pairs * sub_rows %}
 {% set threads_per_row = threads // block %}
 {% set own = tile // threads_per_row %}
@@ -79,6 +81,12 @@ var<workgroup> count_tile: array<array<u32, {{ tile }}>, 2>;
 {% endif %}
 {% if bounded %}
 var<workgroup> range: array<atomic<u32>, 4>;    // of the others that matter to any own item; only two are used
+{% endif %}
+{% if marks %}
+// Of both buffers: the number of the last tile that had a key with such elements, and for each place of a key that of
+// the last one that was; tiles count from 1.
+var<workgroup> marked_tile: array<atomic<u32>, 4>;    // only two are used
+var<workgroup> marked: array<array<atomic<u32>, {{ tile }}>, 2>;
 {% endif %}
 {% if keys_own and hides %}
 var<workgroup> blind: array<atomic<u32>, 4>;    // [0]: set if some query sees no key
@@ -142,6 +150,17 @@ vec4<{{ type }}>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i 
 {% endfor %}
 {% endfor %}
       }
+{% endif %}
+{% if marks %}
+{% for i in range((tile * dim // 8 + threads - 1) // threads) %}
+      if (some_infinite_halves(next_k{{ i }})) {
+        next_k{{ i }} = finite_halves(next_k{{ i }});
+        if (t + {{ i * threads }}u < {{ tile * dim // 8 }}u) {
+          atomicMax(&marked_tile[{{ buffer }}], fetched - others.x + 1u);
+          atomicMax(&marked[{{ buffer }}][(t + {{ i * threads }}u) / {{ dim // 8 }}u], fetched - others.x + 1u);
+        }
+      }
+{% endfor %}
 {% endif %}
 {% for x in all %}
 {% set size = dim if x == "q" or x == "k" else value_dim %}
@@ -256,6 +275,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
 {% if mask != "none" %}
   let mask_start = row_start(batch, kv_head, own_item, p.mask_b, p.mask_h, p.mask_i);
 {% endif %}
+{% endif %}
+{% if marks %}
+  for (var i = t; i < {{ 2 * tile }}u; i += threads) { atomicStore(&marked[i / tile][i % tile], 0u); }
+  if (t < 2u) { atomicStore(&marked_tile[t], 0u); }
 {% endif %}
 {% set looks = bounded or keys_own and hides %}
 {% if looks %}
@@ -398,6 +421,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
 {% if mask != "none" or stores_slopes or not keys_own %}
     let base = others.x + {{ "in_head" if keys_own else "n" }} * tile + part * {{ own }}u;    // this thread's first other
 {% endif %}
+{% if marks %}
+    let some_are_marked = atomicLoad(&marked_tile[buffer]) == n * tile + 1u;
+{% endif %}
 {% if keys_own and mask != "none" %}
     let mask_start = batch * p.mask_b + (kv_head * p.group + head) * p.mask_h + own_item * p.mask_k;
 {% endif %}
@@ -414,6 +440,13 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
 {% endif %}
       var s = {{ four("f32", "scores[row_matrix]", "start") }} * p.scale;
       let dw = {{ four("f32", "scores[row_matrix + 1u]", "start") }};
+{% if marks %}
+      if (some_are_marked) {
+{% for e in range(4) %}
+        s[{{ e }}] += select(0.0, p.hidden - p.hidden, atomicLoad(&marked[buffer][part * {{ own }}u + {{ 4 * j + e }}u]) == n * tile + 1u);    // NaN
+{% endfor %}
+      }
+{% endif %}
 {% if mask != "none" %}
 {% for e in range(4) %}
       s[{{ e }}] = masked(s[{{ e }}], mask_at(mask_start + min(base + {{ 4 * j + e }}u, others.y - 1u) * p.{{ "mask_i" if keys_own else "mask_k" }}));

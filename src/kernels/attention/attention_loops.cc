@@ -17,6 +17,10 @@ void attend(const Block& b) {
     const std::int64_t count = std::min<std::int64_t>(b.end - base, kTile);
     float tile_top[size];
     std::copy(top, top + size, tile_top);
+    const auto hidden = [&](std::int64_t key, int i) {
+      return (b.key_bias && b.key_bias[key] == kHidden) || (b.bias && b.bias[key * size + i] == kHidden) ||
+             (b.seen_first && (key < b.seen_first[i] || key >= b.seen_end[i]));
+    };
     for (std::int64_t j = 0; j < count; ++j) {
       const std::int64_t key = base + j;
       const float* const k = b.k + key * b.k_stride;
@@ -25,10 +29,9 @@ void attend(const Block& b) {
         for (int i = 0; i < size; ++i) s[i] += b.q[d * size + i] * k[d];
       }
       for (int i = 0; i < size; ++i) {
-        const auto add_bias = [&](float bias) { s[i] = b.selects && bias == kHidden ? kHidden : s[i] + bias; };
-        if (b.key_bias) add_bias(b.key_bias[key]);
-        if (b.bias) add_bias(b.bias[key * size + i]);
-        if (b.seen_first && (key < b.seen_first[i] || key >= b.seen_end[i])) s[i] = kHidden;
+        if (b.key_bias) s[i] += b.key_bias[key];
+        if (b.bias) s[i] += b.bias[key * size + i];
+        if (hidden(key, i)) s[i] = kHidden;
         b.scores[j * size + i] = s[i];
         tile_top[i] = s[i] > tile_top[i] ? s[i] : tile_top[i];
       }
@@ -51,7 +54,9 @@ void attend(const Block& b) {
       for (int i = 0; i < size; ++i) o[i] *= shrink[i];
       for (std::int64_t j = 0; j < count; ++j) {
         const float v = b.v[(base + j) * b.v_stride + d];
-        for (int i = 0; i < size; ++i) o[i] += b.scores[j * size + i] * v;
+        for (int i = 0; i < size; ++i) {
+          if (!b.careful || !hidden(base + j, i)) o[i] += b.scores[j * size + i] * v;
+        }
       }
     }
   }

@@ -23,11 +23,12 @@ struct Block {
   float* q = nullptr;                        // [dim][size], scaled
   float* o = nullptr;                        // [value_dim rounded up to kColumns][size]: the result
   float* scores = nullptr;                   // [kTile][size]
-  const float* key_bias = nullptr;           // [keys], or null
+  const float* key_bias = nullptr;           // [keys], or null; kHidden hides its key whatever that holds
   const float* bias = nullptr;               // [keys][size], or null
-  bool selects = false;                      // biases are 0 or kHidden, which hides its key whatever that holds
   const std::int32_t* seen_first = nullptr;  // [size]: first and end of each query's keys; null: all keys
   const std::int32_t* seen_end = nullptr;
+  // Values of hidden keys are passed over, not multiplied by 0: for values among which there are NaN or infinities.
+  bool careful = false;
   float* tops = nullptr;  // [size]: of each query the highest score and the sum of exp(score - it); or null
   float* sums = nullptr;
   float empty = 0;  // factor of the result of a query that sees no key

@@ -29,6 +29,9 @@ void attention_reference(const AttentionCall& a) {
   const std::vector<double> q = read(a.q), k = read(a.k), v = read(a.v);
   const std::vector<double> mask = a.mask ? read(*a.mask) : std::vector<double>();
   const bool boolean = a.mask && a.mask->dtype == DType::boolean;
+  const auto hides = [&](std::int64_t at) {
+    return a.mask && (boolean ? mask[at] == 0 : mask[at] == -std::numeric_limits<double>::infinity());
+  };
   constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
   std::vector<double> y, log_sums, weights(static_cast<std::size_t>(a.keys));
@@ -44,8 +47,8 @@ void attention_reference(const AttentionCall& a) {
       double score = 0;
       for (std::int64_t d = 0; d < a.dim; ++d) score += q[row * a.dim + d] * k[(kv * a.keys + key) * a.dim + d];
       score *= a.options.scale;
-      if (boolean && mask[row * a.keys + key] == 0) score = kHidden;
       if (a.mask && !boolean) score += mask[row * a.keys + key];
+      if (hides(row * a.keys + key)) score = kHidden;
       weights[key] = score;
       nan |= std::isnan(score);
       highest = std::max(highest, score);
@@ -61,7 +64,7 @@ void attention_reference(const AttentionCall& a) {
     for (std::int64_t d = 0; d < a.value_dim; ++d) {
       double value = 0;
       for (std::int64_t key = seen.first; key < seen.end; ++key) {
-        value += weights[key] * v[(kv * a.keys + key) * a.value_dim + d];
+        if (!hides(row * a.keys + key)) value += weights[key] * v[(kv * a.keys + key) * a.value_dim + d];
       }
       y.push_back(sum == 0 ? a.empty() * 0 : value / sum);
     }

@@ -56,6 +56,9 @@
 {% set q_cols = q_dim // unit_k %}
 {% set o_cols = o_dim // subgroups_n // unit_n %}
 {% set o_share = o_round // subgroups_n %}
+{% set beyond = "base < by_all.x || base + tile > by_all.y" %}
+{% set partly_seen = beyond if mask == "none" else "true" %}
+{# a tile of which some rows may not see all keys #}
 const threads = {{ threads }}u;
 const tile = {{ tile }}u;
 const kGrowth = 5.0;    // e^5 = 148, and f16 ends at 65,504
@@ -69,7 +72,7 @@ var<workgroup> values_tile: array<array<f16, {{ v_block }}>, {{ subgroups_n }}>;
 var<workgroup> scores: array<array<f32, {{ sub_rows * pitch_s + 16 }}>, {{ subgroups_m * subgroups_n }}>;
 var<workgroup> weights: array<array<f16, {{ sub_rows * pitch_w }}>, {{ subgroups_m }}>;
 var<workgroup> shrinks: array<f32, {{ block_rows }}>;
-var<workgroup> grown: array<atomic<u32>, 4>;    // only [0] is used; 16 bytes, see above
+var<workgroup> grown: array<atomic<u32>, 4>;    // only [0] is used, and [1] where rows select; 16 bytes, see above
 {% if threads_per_row > 1 %}
 var<workgroup> tops: array<f32, {{ threads }}>;
 {% endif %}
@@ -146,12 +149,31 @@ vec4<f32>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i }} + 2u
 {% endfor %}
 {% endfor %}
 {% endmacro %}
-{# Rescales the sums of y through the workgroup memory of the scores, which are no longer needed. #}
-{% macro rescale() %}
+{# Changes the sums of y in the workgroup memory of the scores, which are no longer needed: `rescale` to what shrinks says,
+   or adds NaN and infinities of the tile's values, for which it has zeros, to the rows that see them. #}
+{% macro change_sums(rescale) %}
 {% for c in range(o_dim // o_round) %}
 {{ store_sums(c) }}
       workgroupBarrier();
-      for (var i = 0u; i < {{ o_round // threads_per_row }}u; i++) { scores[own_scores][in_rows * {{ pitch_s }}u + part * {{ o_round // threads_per_row }}u % {{ o_share }}u + i] *= shrinks[row]; }
+      for (var i = 0u; i < {{ o_round // threads_per_row }}u; i++) {
+        let x = part * {{ o_round // threads_per_row }}u;
+        let at = in_rows * {{ pitch_s }}u + x % {{ o_share }}u + i;
+{% if rescale %}
+        scores[own_scores][at] *= shrinks[row];
+{% else %}
+        let column = x / {{ o_share }}u * {{ columns }}u + {{ c * o_share }}u + x % {{ o_share }}u + i;
+        if (column < {{ value_dim }}u) {
+          for (var j = 0u; j < min(tile, keys.y - base); j++) {
+            let key = base + j;
+            let word = v_buf[(p.v_o * 8u + v_start + key * p.v_i + column) / 8u][column % 8u / 2u];
+            let half = word >> (column % 2u * 16u);
+            if ((half & 0x7c00u) == 0x7c00u && key - seen.x < count{{ " && shows(mask_tile[j])" if mask == "keys" }}{{ " && shows(mask_at(mask_start + key * p.mask_k))" if mask == "rows" }}) {
+              scores[own_scores][at] += f32(weights[row / {{ sub_rows }}u][in_rows * {{ pitch_w }}u + j]) * unpack2x16float(half).x;
+            }
+          }
+        }
+{% endif %}
+      }
       workgroupBarrier();
 {% for i in range(row_units) %}
 {% for j in range(o_share // unit_n) %}
@@ -195,7 +217,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% elif mask == "keys" %}
   let mask_start = row_start(batch, kv_head, first_row, p.mask_b, p.mask_h, 0u);
 {% endif %}
-  if (t == 0u) { atomicStore(&grown[0], 0u); }
+  if (t == 0u) {
+    atomicStore(&grown[0], 0u);
+    atomicStore(&grown[1], 0u);
+  }
 
 {% for i in range(row_units) %}
 {% for k in range(q_cols) %}
@@ -308,7 +333,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     s{{ j // 4 }}[{{ j % 4 }}] = masked(s{{ j // 4 }}[{{ j % 4 }}], mask_at(mask_start + min(base + own_key + {{ j }}u, last_key(lengths)) * p.mask_k));
 {% endfor %}
 {% endif %}
-    if (base < by_all.x || base + tile > by_all.y) {    // some rows do not see the whole tile
+    if ({{ beyond }}) {    // some rows do not see the whole tile
 {% for j in range(own // 4) %}
       {
         let key = vec4<u32>(base + own_key) + vec4<u32>({{ 4 * j }}u, {{ 4 * j + 1 }}u, {{ 4 * j + 2 }}u, {{ 4 * j + 3 }}u);
@@ -325,7 +350,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       top = {% for i in range(threads_per_row - 1) %}max({% endfor %}tops[row * {{ threads_per_row }}u]{% for i in range(threads_per_row - 1) %}, tops[row * {{ threads_per_row }}u + {{ i + 1 }}u]){% endfor %};
 {{ follow() }}
       if (base > keys.x) {
-{{ rescale() }}
+{{ change_sums(true) }}
       }
       if (t == 0u) { atomicStore(&grown[0], 0u); }
     }
@@ -341,6 +366,16 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for j in range(own) %}
     weights[row / {{ sub_rows }}u][in_rows * {{ pitch_w }}u + own_key + {{ j }}u] = w{{ j // 4 }}[{{ j % 4 }}];
 {% endfor %}
+{% if selects %}
+    if ({{ partly_seen }}) {
+{% for i in range((tile * value_dim // 8 + threads - 1) // threads) %}
+      if (some_infinite_halves(next_v{{ i }})) {
+        next_v{{ i }} = finite_halves(next_v{{ i }});
+        atomicMax(&grown[1], 1u);
+      }
+{% endfor %}
+    }
+{% endif %}
 {% if buffers > 0 %}
 {{ stage("v") }}
 {% endif %}
@@ -353,7 +388,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     workgroupBarrier();
 {% else %}
     if (workgroupUniformLoad(&grown[0]) != 0u) {
-{{ rescale() }}
+{{ change_sums(true) }}
       if (t == 0u) { atomicStore(&grown[0], 0u); }
     }
 {% endif %}
@@ -382,6 +417,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
     }
 {% endfor %}
+{% if selects %}
+    if ({{ partly_seen }}) {
+      if (workgroupUniformLoad(&grown[1]) != 0u) {
+{{ change_sums(false) }}
+        if (t == 0u) { atomicStore(&grown[1], 0u); }
+      }
+    }
+{% endif %}
 {% if buffers == 1 %}
     workgroupBarrier();
 {% endif %}

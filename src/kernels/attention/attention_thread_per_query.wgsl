@@ -33,6 +33,10 @@ const tile = {{ tile }}u;                    // keys in workgroup memory
 
 var<workgroup> k_tile: array<array<vec4<f32>, {{ d4 }}>, {{ tile }}>;
 var<workgroup> v_tile: array<array<vec4<f32>, {{ v4 }}>, {{ v_rows }}>;
+{% if selects %}
+// The number of the last tile of values in which some were NaN or infinite; tiles count from 1.
+var<workgroup> infinite_tile: atomic<u32>;
+{% endif %}
 {% if mask == "keys" %}
 var<workgroup> mask_tile: array<f32, {{ tile }}>;
 {% endif %}
@@ -41,6 +45,8 @@ var<workgroup> handed: array<vec2<f32>, {{ threads // 2 * rows }}>;  // maximum 
 {% endif %}
 {% endif %}
 
+{# Where a row's mask begins. #}
+{% macro mask_start(r) %}{% if mask == "keys" %}mask_start{% else %}mask{{ r }}{% endif %}{% endmacro %}
 {# Processes the keys j…j+count-1: of the tile, or of all keys. #}
 {% macro take_keys(count) %}
 {% for c in range(count) %}
@@ -80,6 +86,9 @@ var<workgroup> handed: array<vec2<f32>, {{ threads // 2 * rows }}>;  // maximum 
 {% if bounded %}
       s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, {{ "base + " if staged else "" }}j + {{ c }}u - first{{ r }} < count{{ r }});
 {% endif %}
+{% if selects and not staged %}
+      let sees{{ r }}_{{ c }} = {{ sees(r, "key" ~ c, mask_start(r), bounded) }};
+{% endif %}
 {% endfor %}
 {% endfor %}
 {% for r in range(rows) %}
@@ -99,11 +108,34 @@ var<workgroup> handed: array<vec2<f32>, {{ threads // 2 * rows }}>;  // maximum 
       {
         let e = {% if staged %}(*v{{ c }})[{{ four(d) }}]{% else %}v_at(v{{ c }}, {{ d * 4 }}u){% endif %};
 {% for r in range(rows) %}
-        o{{ r }}_{{ d }} = fma(vec4<f32>(s{{ r }}_{{ c }}), e, o{{ r }}_{{ d }});
+        o{{ r }}_{{ d }} = {{ "select(o" ~ r ~ "_" ~ d ~ ", " if selects and not staged }}fma(vec4<f32>(s{{ r }}_{{ c }}), e, o{{ r }}_{{ d }}){{ ", sees" ~ r ~ "_" ~ c ~ ")" if selects and not staged }};
 {% endfor %}
       }
 {% endfor %}
 {% endfor %}
+{% if selects and staged %}
+      if (some_are_infinite) {
+        // What the tile has zeros for is added by the rows that see it.
+{% for r in range(rows) %}
+        var w{{ r }} = array<f32, {{ count }}>({% for c in range(count) %}{{ ", " if c }}s{{ r }}_{{ c }}{% endfor %});
+{% endfor %}
+        for (var c = 0u; c < {{ count }}u; c++) {
+          let key = base + j + c;
+          let v_row = v_start + min(key, last_key(lengths)) * p.v_i;
+{% for r in range(rows) %}
+          let sees{{ r }} = {{ sees(r, "key", mask_start(r), bounded) }};
+{% endfor %}
+{% for d in range(own_v4) %}
+          {
+            let e = infinite_of(v_at(v_row, {{ column(d) }}));
+{% for r in range(rows) %}
+            if (sees{{ r }}) { o{{ r }}_{{ d }} += w{{ r }}[c] * e; }
+{% endfor %}
+          }
+{% endfor %}
+        }
+      }
+{% endif %}
 {% endmacro %}
 
 @compute @workgroup_size(threads)
@@ -149,7 +181,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 
 {% if staged %}
+{% if selects %}
+  if (t == 0u) { atomicStore(&infinite_tile, 0u); }
+  var tiles = 0u;
+{% endif %}
   for (var base = keys.x; base < keys.y; base += tile) {
+{% if selects %}
+    tiles++;
+{% endif %}
     let count = min(tile, (keys.y - base + {{ chunk - 1 }}u) / {{ chunk }}u * {{ chunk }}u);
     workgroupBarrier();
     for (var i = t; i < count * {{ d4 }}u; i += threads) {
@@ -158,7 +197,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     }
     for (var i = t; i < count * {{ v4 }}u; i += threads) {
       let key = base + i / {{ v4 }}u;
-      let e = v_at(v_start + min(key, last_key(lengths)) * p.v_i, i % {{ v4 }}u * 4u);
+      {{ "var" if selects else "let" }} e = v_at(v_start + min(key, last_key(lengths)) * p.v_i, i % {{ v4 }}u * 4u);
+{% if selects %}
+      // Zeros in the place of infinite ones, which only the rows that see them add.
+      if (some_infinite(e)) {
+        atomicMax(&infinite_tile, tiles);
+        e = finite_of(e);
+      }
+{% endif %}
       // Zeros past the last key: weight 0 times infinity would be NaN.
       v_tile[i / {{ v4 }}u][i % {{ v4 }}u] = {{ "select(vec4<f32>(), e, key < keys.y)" if bounded else "e" }};
     }
@@ -168,6 +214,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     }
 {% endif %}
     workgroupBarrier();
+{% if selects %}
+    let some_are_infinite = atomicLoad(&infinite_tile) == tiles;
+{% endif %}
     for (var j = {{ "split * " ~ chunk ~ "u" if splits > 1 else "0u" }}; j < count; j += {{ splits * chunk }}u) {
 {{ take_keys(chunk) }}
     }

@@ -19,6 +19,10 @@ var<workgroup> q_tile: array<array<vec4<f32>, 9>, {{ threads // 8 * rows }}>;
 var<workgroup> kv_tile: array<array<vec4<f32>, 9>, 32>;
 var<workgroup> weights: array<array<vec4<f32>, 9>, {{ threads // 8 * rows }}>;
 var<workgroup> sums: array<array<f32, 8>, {{ threads // 8 * rows }}>;
+{% if selects %}
+// The number of the last tile of values in which some were NaN or infinite; tiles count from 1.
+var<workgroup> infinite_tile: atomic<u32>;
+{% endif %}
 
 @compute @workgroup_size(threads)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -46,6 +50,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% endfor %}
 
+{% if selects %}
+  if (t == 0u) { atomicStore(&infinite_tile, 0u); }
+  var tiles = 0u;
+{% endif %}
   for (var base = keys.x; base < keys.y; base += tile) {
     // Scores of keys 4x…4x+3 of the tile.
 {% for r in range(rows) %}
@@ -110,12 +118,22 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% for i in range(slices) %}
     {
+{% if selects %}
+      tiles++;
+{% endif %}
       workgroupBarrier();
       for (var i = t; i < tile * 8u; i += threads) {
         let d = first_column + {{ i * 32 }}u + i % 8u * 4u;
         var e = vec4<f32>();
         // Zeros past the last key: weight 0 times infinity would be NaN.
         if (d < {{ value_dim }}u && base + i / 8u < keys.y) { e = v_at(v_start + (base + i / 8u) * p.v_i, d); }
+{% if selects %}
+        // Zeros too in the place of infinite ones, which only the rows that see them add, below.
+        if (some_infinite(e)) {
+          atomicMax(&infinite_tile, tiles);
+          e = finite_of(e);
+        }
+{% endif %}
         kv_tile[i / 8u][i % 8u] = e;
       }
       workgroupBarrier();
@@ -132,6 +150,17 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
         }
 {% endfor %}
       }
+{% if selects %}
+      let d = first_column + {{ i * 32 }}u + x * 4u;
+      if (atomicLoad(&infinite_tile) == tiles && d < {{ value_dim }}u) {
+        for (var key = base; key < min(base + tile, keys.y); key++) {
+          let e = infinite_of(v_at(v_start + key * p.v_i, d));
+{% for r in range(rows) %}
+          if ({{ sees(r, "key", "mask" ~ r, bounded) }}) { o{{ r }}_{{ i }} += weights[own + {{ r }}u][(key - base) / 4u][(key - base) % 4u] * e; }
+{% endfor %}
+        }
+      }
+{% endif %}
     }
 {% endfor %}
   }

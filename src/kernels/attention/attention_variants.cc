@@ -41,8 +41,11 @@ bool can_run_subgroup_matrix(const AttentionVariant& v, const AttentionCall& a, 
   if (!can_vectorise(a.y) || a.value_dim % 4 != 0) return false;
   // Loads directly from storage take a stride that is no less than a row, neither reversed nor broadcast.
   if (v.buffers == 0 && (a.k.strides()[2] < a.dim || a.v.strides()[2] < a.value_dim)) return false;
-  // They take whole tiles: none may extend past the keys or a sequence's length.
-  if (v.buffers == 0 && (a.keys % v.tile != 0 || a.options.window_left >= 0 || a.lengths.keys)) return false;
+  // They take whole tiles: none may extend past the keys or a sequence's length, or have keys that some rows do not see,
+  // whose values may be NaN.
+  if (v.buffers == 0 && (a.keys % v.tile != 0 || a.has_window() || a.mask || a.lengths.queries || a.lengths.keys)) {
+    return false;
+  }
   const auto m = static_cast<int>(unit->m), n = static_cast<int>(unit->n), k = static_cast<int>(unit->k);
   const int block = v.subgroups_m * v.rows, threads_per_row = v.threads / block;
   if (v.threads % block != 0 || v.rows % m != 0 || v.tile % (threads_per_row * 4) != 0 ||

@@ -1,4 +1,4 @@
-#include "graph/sliding_products.h"
+#include "functions/sliding_products.h"
 
 #include <array>
 

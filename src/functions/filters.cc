@@ -30,7 +30,7 @@
 #include "graph/ops/view.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
-#include "graph/sliding_products.h"
+#include "functions/sliding_products.h"
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/graph.h"

@@ -13,7 +13,7 @@
 #include "graph/promotion.h"
 #include "graph/range_scale.h"
 #include "graph/rules.h"
-#include "graph/sliding_products.h"
+#include "functions/sliding_products.h"
 #include "kernels/fft/plan.h"
 #include "weft/array.h"
 #include "weft/creation.h"
