@@ -735,11 +735,11 @@ TopK top_k(const Operand& x, std::int64_t k, int axis = -1, bool largest = true)
 // options.scale is 1 unless it is set (PyTorch's scaled_dot_product_attention takes 1 / sqrt(dim)); query i has the
 // position of key i + keys - queries, or of key i if options.top_left; options.causal hides the keys after that
 // position, window_left and window_right those further away on that side. mask broadcasts to [batch, heads, queries,
-// keys]: bool, false hides, or a float that is added. The lengths are i32 or u32 [batch]: keys past theirs are hidden,
-// queries past theirs see no key. mask and the lengths may be undefined. A score of -infinity hides its key; NaN or
-// +infinity among a query's scores makes its result NaN. A query that sees no key gives zeros, or NaN if
-// options.empty_is_nan. Attention written as separate operations gives NaN there, as softmax of -inf does, also after
-// the compiler has fused it. Fusion may change whether NaN and infinities in masked keys and values reach the result;
+// keys]: bool, false hides, or a float that is added, -infinity hides. The lengths are i32 or u32 [batch]: keys past
+// theirs are hidden, queries past theirs see no key. mask and the lengths may be undefined. What is hidden, NaN too,
+// reaches neither the result nor vjp's gradients. NaN or +infinity among a query's scores makes its result NaN. A query
+// that sees no key gives zeros, or NaN if options.empty_is_nan. Attention written as separate operations gives NaN
+// there, as softmax of -inf does, also after it was fused, which may keep NaN in masked keys and values from the result;
 // and x - log_sum_exp(x), which is fused to log_softmax, is NaN for a whole row that holds +inf. Throws InvalidArgument
 // (q, k or v is undefined), ShapeError and TypeError. Sources: Milakov and Gimelshein, "Online normalizer calculation
 // for softmax", 2018; Dao et al., "FlashAttention", 2022.

@@ -161,7 +161,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% for c in range(chunk) %}
 {% for r in range(rows) %}
-    {{ "let sees" ~ r ~ "_" ~ c ~ " = shows(mask" ~ r ~ "_" ~ c ~ ") && " if mask == "rows" else "let sees" ~ r ~ "_" ~ c ~ " = " }}key{{ c }} - first{{ r }} < count{{ r }};
+    let sees{{ r }}_{{ c }} = {{ "shows(mask" ~ r ~ "_" ~ c ~ ") && " if mask == "rows" }}key{{ c }} - first{{ r }} < count{{ r }};
     s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, sees{{ r }}_{{ c }});
 {% endfor %}
 {% endfor %}
