@@ -12,7 +12,23 @@ struct Shapes {
   std::int64_t batch, heads, kv_heads, queries, keys, dim;
   bool causal = false;
   std::int64_t window = -1;  // keys before a query
+  // Of a mask that hides nothing.
+  std::optional<DType> mask = {};
+  std::int64_t mask_rows = 1;
 };
+
+std::optional<View> open_mask(KernelBench& b, const Shapes& s) {
+  if (!s.mask) return std::nullopt;
+  const View zeros = b.random({s.mask_rows, s.keys}, DType::f16, 0, 0);
+  if (*s.mask != DType::boolean) return zeros;
+  const View mask = b.poisoned(zeros.shape(), DType::boolean);
+  b.run([&](Stream& stream) { kernels::binary(stream, ScalarOp::equal, zeros, zeros, mask); });
+  return mask;
+}
+
+std::string mask_name(const Shapes& s) {
+  return s.mask ? std::format(" mask {} [{}, {}]", weft::name(*s.mask), s.mask_rows, s.keys) : "";
+}
 
 void attend(KernelBench& b, DType type, const Shapes& s) {
   const double seen = s.window >= 0 ? static_cast<double>(std::min(s.window + 1, s.keys))
@@ -30,12 +46,14 @@ void attend(KernelBench& b, DType type, const Shapes& s) {
   const bool decode = s.queries == 1;
   const double bytes = static_cast<double>(k.count() + v.count()) * bits(type) / 8;
   const std::string name =
-      std::format("attention {} [{}, {}, {}, {}]{}{}{}", weft::name(type), s.batch, s.heads, s.queries, s.dim,
+      std::format("attention {} [{}, {}, {}, {}]{}{}{}{}", weft::name(type), s.batch, s.heads, s.queries, s.dim,
                   s.keys != s.queries ? std::format(" x [{}, {}]", s.kv_heads, s.keys) : "", s.causal ? " causal" : "",
-                  s.window >= 0 ? std::format(" window {}", s.window) : "");
+                  s.window >= 0 ? std::format(" window {}", s.window) : "", mask_name(s));
+  if (!b.asked(name)) return;
+  const std::optional<View> mask = open_mask(b, s);
   b.measure(
       name, decode ? Unit::bytes : Unit::flop, decode ? bytes : flop,
-      [&](Stream& stream) { kernels::attention(stream, q, k, v, {}, y, options); },
+      [&](Stream& stream) { kernels::attention(stream, q, k, v, mask, y, options); },
       [&] {
         // The last query of the last head.
         const std::int64_t row = s.batch * s.heads * s.queries - 1, kv = s.batch * s.kv_heads - 1;
@@ -63,21 +81,22 @@ void attend_backwards(KernelBench& b, DType type, const Shapes& s) {
   const double seen = (s.causal ? 0.5 : 1.0) * static_cast<double>(s.keys);
   const double flop = 10.0 * static_cast<double>(s.batch * s.heads * s.queries * s.dim) * seen;
   if (b.bytes() < 256 << 20 && flop > 2e10) return;
-  const std::string name = std::format("attention_gradient {} [{}, {}, {}, {}]{}", weft::name(type), s.batch, s.heads,
-                                       s.queries, s.dim, s.causal ? " causal" : "");
+  const std::string name = std::format("attention_gradient {} [{}, {}, {}, {}]{}{}", weft::name(type), s.batch, s.heads,
+                                       s.queries, s.dim, s.causal ? " causal" : "", mask_name(s));
   if (!b.asked(name)) return;
+  const std::optional<View> mask = open_mask(b, s);
   const Shape of_queries{s.batch, s.heads, s.queries, s.dim}, of_keys{s.batch, s.kv_heads, s.keys, s.dim};
   const Shape rows{s.batch, s.heads, s.queries};
   const View q = b.random(of_queries, type), k = b.random(of_keys, type), v = b.random(of_keys, type);
   const View g = b.random(of_queries, type), delta = b.random(rows), log_sums = b.poisoned(rows);
   const View dq = b.poisoned(of_queries, type), dk = b.poisoned(of_keys, type), dv = b.poisoned(of_keys, type);
   const kernels::AttentionOptions options{.scale = 1 / std::sqrt(static_cast<float>(s.dim)), .causal = s.causal};
-  b.run([&](Stream& stream) { kernels::attention(stream, q, k, v, {}, dq, options, {}, log_sums); });
+  b.run([&](Stream& stream) { kernels::attention(stream, q, k, v, mask, dq, options, {}, log_sums); });
   b.poison(dq);
   b.measure(
       name, Unit::flop, flop,
       [&](Stream& stream) {
-        kernels::attention_gradient(stream, q, k, v, g, log_sums, delta, {}, dq, dk, dv, options);
+        kernels::attention_gradient(stream, q, k, v, g, log_sums, delta, mask, dq, dk, dv, options);
       },
       [&] {
         // Column 3 of the last query and key of the last head.
@@ -134,10 +153,14 @@ void cases(KernelBench& b) {
     attend(b, type, {1, 32, 32, 4096, 4096, 128});
     attend(b, type, {1, 32, 32, 4096, 4096, 128, true});
     attend(b, type, {1, 32, 32, 4096, 4096, 128, true, 512});
+    attend(b, type, {1, 32, 32, 4096, 4096, 128, false, -1, DType::boolean, 4096});
+    attend(b, type, {32, 12, 12, 128, 128, 64, false, -1, DType::boolean});
+    attend(b, type, {32, 12, 12, 128, 128, 64, false, -1, DType::f16, 128});
     attend(b, type, {1, 32, 8, 1, 32768, 128});
     attend(b, type, {8, 32, 8, 1, 4096, 128});
     attend_backwards(b, type, {1, 32, 32, 4096, 4096, 128});
     attend_backwards(b, type, {1, 32, 32, 4096, 4096, 128, true});
+    attend_backwards(b, type, {1, 32, 32, 4096, 4096, 128, false, -1, DType::boolean, 4096});
     attend_backwards(b, type, {32, 12, 12, 128, 128, 64});
   }
 }

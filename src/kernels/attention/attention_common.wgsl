@@ -202,14 +202,14 @@ fn partial_at(batch: u32, kv_head: u32, row: u32, part: u32) -> u32 {
 {% if mask != "none" %}
 // What the mask has for a score: a number, or not 0 where the key is seen.
 fn mask_at(i: u32) -> f32 { return f32(load_mask(i)); }
-// Whether a mask lets its key be seen. p.hidden is -inf, for which WGSL has no literal.
-fn shows(mask: f32) -> bool { return mask != {{ "0.0" if mask_is_boolean else "p.hidden" }}; }
+// Whether a mask hides its key. p.hidden is -inf, for which WGSL has no literal. (NaN != x may be false.)
+fn hides(mask: f32) -> bool { return mask == {{ "0.0" if mask_is_boolean else "p.hidden" }}; }
 // A score with its mask: numbers are added; false and -inf select, so that a hidden key does not count whatever it holds.
 fn masked(score: f32, mask: f32) -> f32 {
-  return select(p.hidden, score{{ "" if mask_is_boolean else " + mask" }}, shows(mask));
+  return select(score{{ "" if mask_is_boolean else " + mask" }}, p.hidden, hides(mask));
 }
 fn masked4(scores: vec4<f32>, mask: vec4<f32>) -> vec4<f32> {
-  return select(vec4<f32>(p.hidden), scores{{ "" if mask_is_boolean else " + mask" }}, mask != vec4<f32>({{ "" if mask_is_boolean else "p.hidden" }}));
+  return select(scores{{ "" if mask_is_boolean else " + mask" }}, vec4<f32>(p.hidden), mask == vec4<f32>({{ "" if mask_is_boolean else "p.hidden" }}));
 }
 {% endif %}
 {% if selects %}
@@ -242,7 +242,7 @@ const lowest = -0x1.fffffep+127f;
 
 {# Whether row r sees a key, given where its mask begins. `bounded`: keys_of_row(r) says which keys, masks aside. #}
 {% macro sees(r, key, mask_start, bounded) -%}
-{{ key ~ " - first" ~ r ~ " < count" ~ r if bounded }}{{ " && " if bounded and mask != "none" }}{{ "shows(mask_at(" ~ mask_start ~ " + " ~ key ~ " * p.mask_k))" if mask != "none" }}
+{{ key ~ " - first" ~ r ~ " < count" ~ r if bounded }}{{ " && " if bounded and mask != "none" }}{{ "!hides(mask_at(" ~ mask_start ~ " + " ~ key ~ " * p.mask_k))" if mask != "none" }}
 {%- endmacro %}
 {# Sums the parts of scores that `count` adjacent lanes have; all of these get the sum. #}
 {% macro add_up_scores(count) %}

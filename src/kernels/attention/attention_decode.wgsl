@@ -161,7 +161,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% for c in range(chunk) %}
 {% for r in range(rows) %}
-    let sees{{ r }}_{{ c }} = {{ "shows(mask" ~ r ~ "_" ~ c ~ ") && " if mask == "rows" }}key{{ c }} - first{{ r }} < count{{ r }};
+    let sees{{ r }}_{{ c }} = {{ "!hides(mask" ~ r ~ "_" ~ c ~ ") && " if mask == "rows" }}key{{ c }} - first{{ r }} < count{{ r }};
     s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, sees{{ r }}_{{ c }});
 {% endfor %}
 {% endfor %}
@@ -186,7 +186,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for s in range(v_per) %}
 {% for h in range(v_unit // 4) %}
     {   // zeros for what no row sees: a weight of 0 times an infinite value would be NaN
-      let e = select(vec4<f32>(), {{ four("v", "v" ~ c ~ "_" ~ s, h) }}, key{{ c }} < keys.y{{ " && shows(mask_of" ~ c ~ ")" if mask == "keys" }});
+      let e = select(vec4<f32>(), {{ four("v", "v" ~ c ~ "_" ~ s, h) }}, key{{ c }} < keys.y{{ " && !hides(mask_of" ~ c ~ ")" if mask == "keys" }});
 {% for r in range(rows) %}
       o{{ r }}_{{ s }}_{{ h }} = {{ "select(o" ~ r ~ "_" ~ s ~ "_" ~ h ~ ", " if by_rows }}fma(vec4<f32>(s{{ r }}_{{ c }}), e, o{{ r }}_{{ s }}_{{ h }}){{ ", sees" ~ r ~ "_" ~ c ~ ")" if by_rows }};
 {% endfor %}

@@ -193,7 +193,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
       let w = exp(s - log_sum{{ r }});
       let ds = w * (dp{{ r }}[{{ j }}] - delta{{ r }}) * p.scale;
-      s{{ r }}[{{ j }}] = select(0.0, ds, {{ "w != 0.0 && " if mask != "none" }}key - stats{{ r }}.z < stats{{ r }}.w - stats{{ r }}.z);
+      s{{ r }}[{{ j }}] = select(0.0, {{ "select(ds, 0.0, w == 0.0)" if mask != "none" else "ds" }}, key - stats{{ r }}.z < stats{{ r }}.w - stats{{ r }}.z);
     }
 {% endfor %}
     weights[own + {{ r }}u][x] = s{{ r }};
@@ -249,7 +249,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
       let w = select(0.0, exp(s - bitcast<f32>(stats.x)), key - stats.z < stats.w - stats.z);
       s{{ r }}[{{ j }}] = w;
-      dp{{ r }}[{{ j }}] = select(0.0, w * (dp{{ r }}[{{ j }}] - bitcast<f32>(stats.y)) * p.scale, {{ "w != 0.0 && " if mask != "none" }}key - stats.z < stats.w - stats.z);
+      let ds = w * (dp{{ r }}[{{ j }}] - bitcast<f32>(stats.y)) * p.scale;
+      dp{{ r }}[{{ j }}] = select(0.0, {{ "select(ds, 0.0, w == 0.0)" if mask != "none" else "ds" }}, key - stats.z < stats.w - stats.z);
     }
 {% endfor %}
     weights[own + {{ r }}u][x] = s{{ r }};

@@ -167,7 +167,7 @@ vec4<f32>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i }} + 2u
             let key = base + j;
             let word = v_buf[(p.v_o * 8u + v_start + key * p.v_i + column) / 8u][column % 8u / 2u];
             let half = word >> (column % 2u * 16u);
-            if ((half & 0x7c00u) == 0x7c00u && key - seen.x < count{{ " && shows(mask_tile[j])" if mask == "keys" }}{{ " && shows(mask_at(mask_start + key * p.mask_k))" if mask == "rows" }}) {
+            if ((half & 0x7c00u) == 0x7c00u && key - seen.x < count{{ " && !hides(mask_tile[j])" if mask == "keys" }}{{ " && !hides(mask_at(mask_start + key * p.mask_k))" if mask == "rows" }}) {
               scores[own_scores][at] += f32(weights[row / {{ sub_rows }}u][in_rows * {{ pitch_w }}u + j]) * unpack2x16float(half).x;
             }
           }
