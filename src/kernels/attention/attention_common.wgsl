@@ -213,6 +213,9 @@ fn masked4(scores: vec4<f32>, mask: vec4<f32>) -> vec4<f32> {
 }
 {% endif %}
 {% if selects %}
+// Set if some value that a tile had zeros for is NaN or infinite: at the end the rows that see it add it. It does not
+// matter then what its weight is.
+var<workgroup> infinite: array<atomic<u32>, 4>;    // only [0] is used; 16 bytes, as matrices ask for
 // Whether one of four numbers is NaN or infinite: adding one to an exponent of ones carries.
 fn some_infinite(e: vec4<f32>) -> bool {
   let carry = (bitcast<vec4<u32>>(e) & vec4<u32>(0x7f800000u)) + vec4<u32>(0x00800000u);

@@ -387,7 +387,7 @@ std::int64_t attention_gradient_memory(const AttentionGradientVariant& v, const 
   }
   const std::int64_t columns = attention_gradient_columns(v, a);
   return 4 * v.tile * (columns + 16) * 2 + v.subgroups * v.rows * ((v.tile + 4) * 4 + pitch_of_weights(v) * 2) +
-         v.tile * 32 + 32;
+         v.tile * 32 + 48;
 }
 
 bool attention_gradient_can_run(const AttentionGradientVariant& v, const AttentionGradientCall& c,

@@ -32,7 +32,8 @@
 #}
 {% set keys_own = pass == "keys" %}
 {% set hides = bounded or mask != "none" %}
-{# NaN and infinities of a key must not meet the rows that do not see it: its place gets zeros, and its scores become NaN #}
+{# NaN and infinities of a key must not meet the rows that do not see it: it has zeros in their places, and rows that do see
+   it become NaN at the end #}
 {% set marks = not keys_own and selects %}
 {% set block = pairs * sub_rows %}
 {% set threads_per_row = threads // block %}
@@ -81,12 +82,6 @@ var<workgroup> count_tile: array<array<u32, {{ tile }}>, 2>;
 {% endif %}
 {% if bounded %}
 var<workgroup> range: array<atomic<u32>, 4>;    // of the others that matter to any own item; only two are used
-{% endif %}
-{% if marks %}
-// Of both buffers: the number of the last tile that had a key with such elements, and for each place of a key that of
-// the last one that was; tiles count from 1.
-var<workgroup> marked_tile: array<atomic<u32>, 4>;    // only two are used
-var<workgroup> marked: array<array<atomic<u32>, {{ tile }}>, 2>;
 {% endif %}
 {% if keys_own and hides %}
 var<workgroup> blind: array<atomic<u32>, 4>;    // [0]: set if some query sees no key
@@ -154,11 +149,8 @@ vec4<{{ type }}>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i 
 {% if marks %}
 {% for i in range((tile * dim // 8 + threads - 1) // threads) %}
       if (some_infinite_halves(next_k{{ i }})) {
+        atomicStore(&infinite[0], 1u);
         next_k{{ i }} = finite_halves(next_k{{ i }});
-        if (t + {{ i * threads }}u < {{ tile * dim // 8 }}u) {
-          atomicMax(&marked_tile[{{ buffer }}], fetched - others.x + 1u);
-          atomicMax(&marked[{{ buffer }}][(t + {{ i * threads }}u) / {{ dim // 8 }}u], fetched - others.x + 1u);
-        }
       }
 {% endfor %}
 {% endif %}
@@ -277,8 +269,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
 {% endif %}
 {% endif %}
 {% if marks %}
-  for (var i = t; i < {{ 2 * tile }}u; i += threads) { atomicStore(&marked[i / tile][i % tile], 0u); }
-  if (t < 2u) { atomicStore(&marked_tile[t], 0u); }
+  if (t == 0u) { atomicStore(&infinite[0], 0u); }
 {% endif %}
 {% set looks = bounded or keys_own and hides %}
 {% if looks %}
@@ -421,9 +412,6 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
 {% if mask != "none" or stores_slopes or not keys_own %}
     let base = others.x + {{ "in_head" if keys_own else "n" }} * tile + part * {{ own }}u;    // this thread's first other
 {% endif %}
-{% if marks %}
-    let some_are_marked = atomicLoad(&marked_tile[buffer]) == n * tile + 1u;
-{% endif %}
 {% if keys_own and mask != "none" %}
     let mask_start = batch * p.mask_b + (kv_head * p.group + head) * p.mask_h + own_item * p.mask_k;
 {% endif %}
@@ -440,13 +428,6 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
 {% endif %}
       var s = {{ four("f32", "scores[row_matrix]", "start") }} * p.scale;
       let dw = {{ four("f32", "scores[row_matrix + 1u]", "start") }};
-{% if marks %}
-      if (some_are_marked) {
-{% for e in range(4) %}
-        s[{{ e }}] += select(0.0, p.hidden - p.hidden, atomicLoad(&marked[buffer][part * {{ own }}u + {{ 4 * j + e }}u]) == n * tile + 1u);    // NaN
-{% endfor %}
-      }
-{% endif %}
 {% if mask != "none" %}
 {% for e in range(4) %}
       s[{{ e }}] = masked(s[{{ e }}], mask_at(mask_start + min(base + {{ 4 * j + e }}u, others.y - 1u) * p.{{ "mask_i" if keys_own else "mask_k" }}));
@@ -515,6 +496,19 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
   let dv = batch * p.dv_b + kv_head * p.dv_h + own_item * p.dv_i;
 {% else %}
   let dq = row_start(batch, kv_head, own_item, p.dq_b, p.dq_h, p.dq_i);
+{% if marks %}
+  var factor = p.scale;
+  if (atomicLoad(&infinite[0]) != 0u) {
+    for (var key = stats.z; key < stats.w; key++) {
+{% if mask != "none" %}
+      if (hides(mask_at(mask_start + key * p.mask_k))) { continue; }
+{% endif %}
+      for (var d = 0u; d < {{ dim }}u; d += 8u) {
+        if (some_infinite_halves(k_buf[(p.k_o * 8u + batch * p.k_b + kv_head * p.k_h + key * p.k_i + d) / 8u])) { factor = p.hidden - p.hidden; }    // NaN
+      }
+    }
+  }
+{% endif %}
 {% endif %}
 {% for c in range(sum_columns // tile) %}
   workgroupBarrier();
@@ -533,7 +527,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
     {
       let column = {{ first + c * tile + e * 4 }}u + part * {{ own }}u;
       let start = in_rows * {{ pitch_s }}u + part * {{ own }}u + {{ e * 4 }}u;
-      {{ "if (column < " ~ size ~ "u) " if columns > size }}{ store4_{{ x }}({{ x }} + column, {{ four("f32", "scores[row_matrix + " ~ side ~ "u]", "start") }}{{ " * p.scale" if x != "dv" }}); }
+      {{ "if (column < " ~ size ~ "u) " if columns > size }}{ store4_{{ x }}({{ x }} + column, {{ four("f32", "scores[row_matrix + " ~ side ~ "u]", "start") }}{{ (" * factor" if marks else " * p.scale") if x != "dv" }}); }
     }
 {% endfor %}
 {% endfor %}

@@ -72,7 +72,7 @@ var<workgroup> values_tile: array<array<f16, {{ v_block }}>, {{ subgroups_n }}>;
 var<workgroup> scores: array<array<f32, {{ sub_rows * pitch_s + 16 }}>, {{ subgroups_m * subgroups_n }}>;
 var<workgroup> weights: array<array<f16, {{ sub_rows * pitch_w }}>, {{ subgroups_m }}>;
 var<workgroup> shrinks: array<f32, {{ block_rows }}>;
-var<workgroup> grown: array<atomic<u32>, 4>;    // only [0] is used, and [1] where rows select; 16 bytes, see above
+var<workgroup> grown: array<atomic<u32>, 4>;    // only [0] is used; 16 bytes, see above
 {% if threads_per_row > 1 %}
 var<workgroup> tops: array<f32, {{ threads }}>;
 {% endif %}
@@ -149,31 +149,12 @@ vec4<f32>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i }} + 2u
 {% endfor %}
 {% endfor %}
 {% endmacro %}
-{# Changes the sums of y in the workgroup memory of the scores, which are no longer needed: `rescale` to what shrinks says,
-   or adds NaN and infinities of the tile's values, for which it has zeros, to the rows that see them. #}
-{% macro change_sums(rescale) %}
+{# Rescales the sums of y through the workgroup memory of the scores, which are no longer needed. #}
+{% macro rescale() %}
 {% for c in range(o_dim // o_round) %}
 {{ store_sums(c) }}
       workgroupBarrier();
-      for (var i = 0u; i < {{ o_round // threads_per_row }}u; i++) {
-        let x = part * {{ o_round // threads_per_row }}u;
-        let at = in_rows * {{ pitch_s }}u + x % {{ o_share }}u + i;
-{% if rescale %}
-        scores[own_scores][at] *= shrinks[row];
-{% else %}
-        let column = x / {{ o_share }}u * {{ columns }}u + {{ c * o_share }}u + x % {{ o_share }}u + i;
-        if (column < {{ value_dim }}u) {
-          for (var j = 0u; j < min(tile, keys.y - base); j++) {
-            let key = base + j;
-            let word = v_buf[(p.v_o * 8u + v_start + key * p.v_i + column) / 8u][column % 8u / 2u];
-            let half = word >> (column % 2u * 16u);
-            if ((half & 0x7c00u) == 0x7c00u && key - seen.x < count{{ " && !hides(mask_tile[j])" if mask == "keys" }}{{ " && !hides(mask_at(mask_start + key * p.mask_k))" if mask == "rows" }}) {
-              scores[own_scores][at] += f32(weights[row / {{ sub_rows }}u][in_rows * {{ pitch_w }}u + j]) * unpack2x16float(half).x;
-            }
-          }
-        }
-{% endif %}
-      }
+      for (var i = 0u; i < {{ o_round // threads_per_row }}u; i++) { scores[own_scores][in_rows * {{ pitch_s }}u + part * {{ o_round // threads_per_row }}u % {{ o_share }}u + i] *= shrinks[row]; }
       workgroupBarrier();
 {% for i in range(row_units) %}
 {% for j in range(o_share // unit_n) %}
@@ -219,7 +200,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
   if (t == 0u) {
     atomicStore(&grown[0], 0u);
-    atomicStore(&grown[1], 0u);
+{% if selects %}
+    atomicStore(&infinite[0], 0u);
+{% endif %}
   }
 
 {% for i in range(row_units) %}
@@ -350,7 +333,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       top = {% for i in range(threads_per_row - 1) %}max({% endfor %}tops[row * {{ threads_per_row }}u]{% for i in range(threads_per_row - 1) %}, tops[row * {{ threads_per_row }}u + {{ i + 1 }}u]){% endfor %};
 {{ follow() }}
       if (base > keys.x) {
-{{ change_sums(true) }}
+{{ rescale() }}
       }
       if (t == 0u) { atomicStore(&grown[0], 0u); }
     }
@@ -371,7 +354,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for i in range((tile * value_dim // 8 + threads - 1) // threads) %}
       if (some_infinite_halves(next_v{{ i }})) {
         next_v{{ i }} = finite_halves(next_v{{ i }});
-        atomicMax(&grown[1], 1u);
+        atomicStore(&infinite[0], 1u);
       }
 {% endfor %}
     }
@@ -388,7 +371,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     workgroupBarrier();
 {% else %}
     if (workgroupUniformLoad(&grown[0]) != 0u) {
-{{ change_sums(true) }}
+{{ rescale() }}
       if (t == 0u) { atomicStore(&grown[0], 0u); }
     }
 {% endif %}
@@ -417,14 +400,6 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
     }
 {% endfor %}
-{% if selects %}
-    if ({{ partly_seen }}) {
-      if (workgroupUniformLoad(&grown[1]) != 0u) {
-{{ change_sums(false) }}
-        if (t == 0u) { atomicStore(&grown[1], 0u); }
-      }
-    }
-{% endif %}
 {% if buffers == 1 %}
     workgroupBarrier();
 {% endif %}
@@ -456,7 +431,18 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       let x = part * {{ o_round // threads_per_row }}u + {{ e * 4 }}u;
       let start = in_rows * {{ pitch_s }}u + x % {{ o_share }}u;
       let column = x / {{ o_share }}u * {{ columns }}u + {{ c * o_share }}u + x % {{ o_share }}u;
-      let sum = {{ four("scores[own_scores]", "start") }};
+      {{ "var" if selects else "let" }} sum = {{ four("scores[own_scores]", "start") }};
+{% if selects %}
+      if (atomicLoad(&infinite[0]) != 0u && column < {{ value_dim }}u) {
+        for (var key = keys.x; key < keys.y; key++) {
+          if (key - seen.x < count{{ " && !hides(mask_at(mask_start + key * p.mask_k))" if mask != "none" }}) {
+            let words = v_buf[(p.v_o * 8u + v_start + key * p.v_i + column) / 8u];
+            let four_of = select(words.xy, words.zw, column % 8u >= 4u);
+            sum += infinite_of(vec4<f32>(unpack2x16float(four_of.x), unpack2x16float(four_of.y)));
+          }
+        }
+      }
+{% endif %}
 {% set guard = "if (column < " ~ value_dim ~ "u) " if o_dim > value_dim else "" %}
 {% if kv_splits %}
       {{ guard }}{ partial_buf[to + column / 4u] = sum; }

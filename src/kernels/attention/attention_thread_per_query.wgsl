@@ -33,10 +33,6 @@ const tile = {{ tile }}u;                    // keys in workgroup memory
 
 var<workgroup> k_tile: array<array<vec4<f32>, {{ d4 }}>, {{ tile }}>;
 var<workgroup> v_tile: array<array<vec4<f32>, {{ v4 }}>, {{ v_rows }}>;
-{% if selects %}
-// The number of the last tile of values in which some were NaN or infinite; tiles count from 1.
-var<workgroup> infinite_tile: atomic<u32>;
-{% endif %}
 {% if mask == "keys" %}
 var<workgroup> mask_tile: array<f32, {{ tile }}>;
 {% endif %}
@@ -113,29 +109,6 @@ var<workgroup> handed: array<vec2<f32>, {{ threads // 2 * rows }}>;  // maximum 
       }
 {% endfor %}
 {% endfor %}
-{% if selects and staged %}
-      if (some_are_infinite) {
-        // What the tile has zeros for is added by the rows that see it.
-{% for r in range(rows) %}
-        var w{{ r }} = array<f32, {{ count }}>({% for c in range(count) %}{{ ", " if c }}s{{ r }}_{{ c }}{% endfor %});
-{% endfor %}
-        for (var c = 0u; c < {{ count }}u; c++) {
-          let key = base + j + c;
-          let v_row = v_start + min(key, last_key(lengths)) * p.v_i;
-{% for r in range(rows) %}
-          let sees{{ r }} = {{ sees(r, "key", mask_start(r), bounded) }};
-{% endfor %}
-{% for d in range(own_v4) %}
-          {
-            let e = infinite_of(v_at(v_row, {{ column(d) }}));
-{% for r in range(rows) %}
-            if (sees{{ r }}) { o{{ r }}_{{ d }} += w{{ r }}[c] * e; }
-{% endfor %}
-          }
-{% endfor %}
-        }
-      }
-{% endif %}
 {% endmacro %}
 
 @compute @workgroup_size(threads)
@@ -182,13 +155,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 
 {% if staged %}
 {% if selects %}
-  if (t == 0u) { atomicStore(&infinite_tile, 0u); }
-  var tiles = 0u;
+  if (t == 0u) { atomicStore(&infinite[0], 0u); }
 {% endif %}
   for (var base = keys.x; base < keys.y; base += tile) {
-{% if selects %}
-    tiles++;
-{% endif %}
     let count = min(tile, (keys.y - base + {{ chunk - 1 }}u) / {{ chunk }}u * {{ chunk }}u);
     workgroupBarrier();
     for (var i = t; i < count * {{ d4 }}u; i += threads) {
@@ -199,9 +168,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       let key = base + i / {{ v4 }}u;
       {{ "var" if selects else "let" }} e = v_at(v_start + min(key, last_key(lengths)) * p.v_i, i % {{ v4 }}u * 4u);
 {% if selects %}
-      // Zeros in the place of infinite ones, which only the rows that see them add.
       if (some_infinite(e)) {
-        atomicMax(&infinite_tile, tiles);
+        atomicStore(&infinite[0], 1u);
         e = finite_of(e);
       }
 {% endif %}
@@ -214,9 +182,6 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     }
 {% endif %}
     workgroupBarrier();
-{% if selects %}
-    let some_are_infinite = atomicLoad(&infinite_tile) == tiles;
-{% endif %}
     for (var j = {{ "split * " ~ chunk ~ "u" if splits > 1 else "0u" }}; j < count; j += {{ splits * chunk }}u) {
 {{ take_keys(chunk) }}
     }
@@ -268,6 +233,24 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   }
 {% endif %}
 
+{% if selects and staged %}
+  workgroupBarrier();
+  if (atomicLoad(&infinite[0]) != 0u) {
+    for (var key = keys.x; key < keys.y; key++) {
+{% for r in range(rows) %}
+      let sees{{ r }} = {{ sees(r, "key", mask_start(r), bounded) }};
+{% endfor %}
+{% for d in range(own_v4) %}
+      {
+        let e = infinite_of(v_at(v_start + key * p.v_i, {{ column(d) }}));
+{% for r in range(rows) %}
+        if (sees{{ r }}) { o{{ r }}_{{ d }} += e; }
+{% endfor %}
+      }
+{% endfor %}
+    }
+  }
+{% endif %}
 {% for r in range(rows) %}
   if ({{ "split == 0u && " if splits > 1 }}first_row + lane + {{ r }}u * lanes < p.rows) {
 {% if kv_splits %}

@@ -19,10 +19,6 @@ var<workgroup> q_tile: array<array<vec4<f32>, 9>, {{ threads // 8 * rows }}>;
 var<workgroup> kv_tile: array<array<vec4<f32>, 9>, 32>;
 var<workgroup> weights: array<array<vec4<f32>, 9>, {{ threads // 8 * rows }}>;
 var<workgroup> sums: array<array<f32, 8>, {{ threads // 8 * rows }}>;
-{% if selects %}
-// The number of the last tile of values in which some were NaN or infinite; tiles count from 1.
-var<workgroup> infinite_tile: atomic<u32>;
-{% endif %}
 
 @compute @workgroup_size(threads)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -51,8 +47,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 
 {% if selects %}
-  if (t == 0u) { atomicStore(&infinite_tile, 0u); }
-  var tiles = 0u;
+  if (t == 0u) { atomicStore(&infinite[0], 0u); }
 {% endif %}
   for (var base = keys.x; base < keys.y; base += tile) {
     // Scores of keys 4x…4x+3 of the tile.
@@ -118,9 +113,6 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% for i in range(slices) %}
     {
-{% if selects %}
-      tiles++;
-{% endif %}
       workgroupBarrier();
       for (var i = t; i < tile * 8u; i += threads) {
         let d = first_column + {{ i * 32 }}u + i % 8u * 4u;
@@ -128,9 +120,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
         // Zeros past the last key: weight 0 times infinity would be NaN.
         if (d < {{ value_dim }}u && base + i / 8u < keys.y) { e = v_at(v_start + (base + i / 8u) * p.v_i, d); }
 {% if selects %}
-        // Zeros too in the place of infinite ones, which only the rows that see them add, below.
         if (some_infinite(e)) {
-          atomicMax(&infinite_tile, tiles);
+          atomicStore(&infinite[0], 1u);
           e = finite_of(e);
         }
 {% endif %}
@@ -150,22 +141,28 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
         }
 {% endfor %}
       }
-{% if selects %}
-      let d = first_column + {{ i * 32 }}u + x * 4u;
-      if (atomicLoad(&infinite_tile) == tiles && d < {{ value_dim }}u) {
-        for (var key = base; key < min(base + tile, keys.y); key++) {
-          let e = infinite_of(v_at(v_start + key * p.v_i, d));
-{% for r in range(rows) %}
-          if ({{ sees(r, "key", "mask" ~ r, bounded) }}) { o{{ r }}_{{ i }} += weights[own + {{ r }}u][(key - base) / 4u][(key - base) % 4u] * e; }
-{% endfor %}
-        }
-      }
-{% endif %}
     }
 {% endfor %}
   }
 
   workgroupBarrier();
+{% if selects %}
+  if (atomicLoad(&infinite[0]) != 0u) {
+    for (var key = keys.x; key < keys.y; key++) {
+{% for i in range(slices) %}
+      {
+        let d = first_column + {{ i * 32 }}u + x * 4u;
+        if (d < {{ value_dim }}u) {
+          let e = infinite_of(v_at(v_start + key * p.v_i, d));
+{% for r in range(rows) %}
+          if ({{ sees(r, "key", "mask" ~ r, bounded) }}) { o{{ r }}_{{ i }} += e; }
+{% endfor %}
+        }
+      }
+{% endfor %}
+    }
+  }
+{% endif %}
 {% for r in range(rows) %}
   sums[own + {{ r }}u][x] = l{{ r }};
 {% endfor %}

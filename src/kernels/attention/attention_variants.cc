@@ -162,7 +162,7 @@ std::string to_string(const AttentionVariant& v) {
 
 std::int64_t attention_workgroup_memory(const AttentionVariant& v, const AttentionCall& call) {
   if (v.kind == AttentionKind::tiled) {
-    return (v.threads / 8 * v.rows * 2 + 32) * 9 * 16 + v.threads / 8 * v.rows * 32 + 16;
+    return (v.threads / 8 * v.rows * 2 + 32) * 9 * 16 + v.threads / 8 * v.rows * 32 + 32;
   }
   if (v.kind == AttentionKind::subgroup_matrix) {
     const MatrixHeads heads = attention_matrix_heads(v, call);
@@ -170,14 +170,14 @@ std::int64_t attention_workgroup_memory(const AttentionVariant& v, const Attenti
                        values = heads.o_dim + 8 * n;
     const std::int64_t rows = v.buffers == 2 ? k + values : v.buffers == 1 ? std::max(k, values) : 0;
     return v.tile * rows * 2 + block * ((v.tile + 4 * n) * 4 + (v.tile + 8) * 2 + 4) + v.subgroups_m * n * 64 +
-           v.tile * 4 + v.threads * 4 + 32;
+           v.tile * 4 + v.threads * 4 + 48;
   }
   if (v.kind == AttentionKind::decode) return v.threads / v.lanes_per_key * v.rows * 8 + v.threads * 16 + 16;
   if (!v.staged) return 0;
   const std::int64_t handed_over = v.splits > 1 ? v.threads / 2 * v.rows : 0;  // passed between splits, for `rows` rows
   const std::int64_t tile = v.tile;
   return tile * ceil_div(call.dim, 4) * 16 + std::max(tile, handed_over) * ceil_div(call.value_dim, 4) * 16 +
-         (call.mask_is_per_key() ? tile * 4 : 0) + handed_over * 8 + 16;
+         (call.mask_is_per_key() ? tile * 4 : 0) + handed_over * 8 + 32;
 }
 
 bool attention_can_run(const AttentionVariant& v, const AttentionCall& call, const gpu::Capabilities& capabilities) {
