@@ -452,15 +452,27 @@ TEST(AttentionChoice, FitsTheDevice) {
     for (std::int64_t dim : {1, 32, 33, 64, 65, 96, 128, 160, 256, 512}) {
       for (std::int64_t length : {1, 16, 33, 64, 128, 200, 4096}) {
         // Only shapes matter: the views are broadcasts of a few numbers.
-        const Buffer buffer = Buffer::host(4096);
-        const View q(buffer, 0, DType::f32, {64, 12, length, dim}, {0, 0, 0, 1});
-        const View y(Buffer::host(4096), 0, DType::f32, {64, 12, length, dim}, {0, 0, 0, 1});
-        const AttentionCall call(q, q, q, std::nullopt, y, {});
-        const AttentionVariant v = choose_attention(caps, call, 1 << 24);
-        EXPECT_LE(attention_workgroup_memory(v, call), caps.max_workgroup_memory) << to_string(v) << " dim " << dim;
-        EXPECT_LE(v.threads, static_cast<int>(caps.max_workgroup_size)) << to_string(v);
-        EXPECT_EQ(v.tile % (v.splits * v.chunk), 0) << to_string(v) << " dim " << dim;
-        EXPECT_EQ(v.threads % (v.splits * v.threads_per_row), 0) << to_string(v);
+        const Buffer buffer = Buffer::host(4096), other = Buffer::host(4096);
+        for (const std::int64_t batch : {64, 1}) {
+          const View q(buffer, 0, DType::f32, {batch, 12, length, dim}, {0, 0, 0, 1});
+          const View y(other, 0, DType::f32, {batch, 12, length, dim}, {0, 0, 0, 1});
+          const View of_keys(buffer, 0, DType::boolean, {length}, {0}), of_scores = of_keys.broadcast_to({length, length});
+          const View lengths(buffer, 0, DType::i32, {batch}, {0});
+          for (const std::optional<View>& mask : {std::optional<View>(), {of_keys}, {of_scores}}) {
+            for (const bool bounded : {false, true}) {
+              AttentionLengths given;
+              if (bounded) given.queries = given.keys = lengths;
+              const AttentionCall call(q, q, q, mask, y, {.causal = bounded}, given);
+              const AttentionVariant v = choose_attention(caps, call, 1 << 24);
+              const std::string what = std::format("{} dim {} keys {} mask {} {}", to_string(v), dim, length,
+                                                   mask.has_value(), bounded);
+              EXPECT_LE(attention_workgroup_memory(v, call), caps.max_workgroup_memory) << what;
+              EXPECT_LE(v.threads, static_cast<int>(caps.max_workgroup_size)) << what;
+              EXPECT_EQ(v.tile % (v.splits * v.chunk), 0) << what;
+              EXPECT_EQ(v.threads % (v.splits * v.threads_per_row), 0) << what;
+            }
+          }
+        }
       }
     }
   }

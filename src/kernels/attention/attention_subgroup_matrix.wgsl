@@ -422,27 +422,35 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
   let y = row_start(batch, kv_head, own_row, p.y_b, p.y_h, p.y_i);
 {% endif %}
+{% if selects %}
+  let some_are_infinite = atomicLoad(&infinite[0]) != 0u;
+{% endif %}
 {% for c in range(o_dim // o_round) %}
 {{ store_sums(c) }}
   workgroupBarrier();
   if (first_row + row < p.rows) {
+{% if selects %}
+    if (some_are_infinite) {
+      for (var key = keys.x; key < keys.y; key++) {
+        if (key - seen.x < count{{ " && !hides(mask_at(mask_start + key * p.mask_k))" if mask != "none" }}) {
+          for (var i = 0u; i < {{ o_round // threads_per_row }}u; i++) {
+            let x = part * {{ o_round // threads_per_row }}u + i;
+            let column = x / {{ o_share }}u * {{ columns }}u + {{ c * o_share }}u + x % {{ o_share }}u;
+            if (column < {{ value_dim }}u) {
+              let half = v_buf[(p.v_o * 8u + v_start + key * p.v_i + column) / 8u][column % 8u / 2u] >> (column % 2u * 16u);
+              if ((half & 0x7c00u) == 0x7c00u) { scores[own_scores][in_rows * {{ pitch_s }}u + x % {{ o_share }}u] += unpack2x16float(half).x; }
+            }
+          }
+        }
+      }
+    }
+{% endif %}
 {% for e in range(o_round // threads_per_row // 4) %}
     {
       let x = part * {{ o_round // threads_per_row }}u + {{ e * 4 }}u;
       let start = in_rows * {{ pitch_s }}u + x % {{ o_share }}u;
       let column = x / {{ o_share }}u * {{ columns }}u + {{ c * o_share }}u + x % {{ o_share }}u;
-      {{ "var" if selects else "let" }} sum = {{ four("scores[own_scores]", "start") }};
-{% if selects %}
-      if (atomicLoad(&infinite[0]) != 0u && column < {{ value_dim }}u) {
-        for (var key = keys.x; key < keys.y; key++) {
-          if (key - seen.x < count{{ " && !hides(mask_at(mask_start + key * p.mask_k))" if mask != "none" }}) {
-            let words = v_buf[(p.v_o * 8u + v_start + key * p.v_i + column) / 8u];
-            let four_of = select(words.xy, words.zw, column % 8u >= 4u);
-            sum += infinite_of(vec4<f32>(unpack2x16float(four_of.x), unpack2x16float(four_of.y)));
-          }
-        }
-      }
-{% endif %}
+      let sum = {{ four("scores[own_scores]", "start") }};
 {% set guard = "if (column < " ~ value_dim ~ "u) " if o_dim > value_dim else "" %}
 {% if kv_splits %}
       {{ guard }}{ partial_buf[to + column / 4u] = sum; }

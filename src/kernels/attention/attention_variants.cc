@@ -161,8 +161,11 @@ std::string to_string(const AttentionVariant& v) {
 }
 
 std::int64_t attention_workgroup_memory(const AttentionVariant& v, const AttentionCall& call) {
+  // Of lengths, and of whether some value is infinite.
+  const bool lengths = call.lengths.queries || call.lengths.keys, selects = call.mask || call.shifts();
+  const std::int64_t flags = (lengths ? 16 : 0) + (selects ? 16 : 0);
   if (v.kind == AttentionKind::tiled) {
-    return (v.threads / 8 * v.rows * 2 + 32) * 9 * 16 + v.threads / 8 * v.rows * 32 + 32;
+    return (v.threads / 8 * v.rows * 2 + 32) * 9 * 16 + v.threads / 8 * v.rows * 32 + flags;
   }
   if (v.kind == AttentionKind::subgroup_matrix) {
     const MatrixHeads heads = attention_matrix_heads(v, call);
@@ -170,14 +173,14 @@ std::int64_t attention_workgroup_memory(const AttentionVariant& v, const Attenti
                        values = heads.o_dim + 8 * n;
     const std::int64_t rows = v.buffers == 2 ? k + values : v.buffers == 1 ? std::max(k, values) : 0;
     return v.tile * rows * 2 + block * ((v.tile + 4 * n) * 4 + (v.tile + 8) * 2 + 4) + v.subgroups_m * n * 64 +
-           v.tile * 4 + v.threads * 4 + 48;
+           v.tile * 4 + v.threads * 4 + 16 + flags;
   }
-  if (v.kind == AttentionKind::decode) return v.threads / v.lanes_per_key * v.rows * 8 + v.threads * 16 + 16;
+  if (v.kind == AttentionKind::decode) return v.threads / v.lanes_per_key * v.rows * 8 + v.threads * 16 + flags;
   if (!v.staged) return 0;
   const std::int64_t handed_over = v.splits > 1 ? v.threads / 2 * v.rows : 0;  // passed between splits, for `rows` rows
   const std::int64_t tile = v.tile;
   return tile * ceil_div(call.dim, 4) * 16 + std::max(tile, handed_over) * ceil_div(call.value_dim, 4) * 16 +
-         (call.mask_is_per_key() ? tile * 4 : 0) + handed_over * 8 + 32;
+         (call.mask_is_per_key() ? tile * 4 : 0) + handed_over * 8 + flags;
 }
 
 bool attention_can_run(const AttentionVariant& v, const AttentionCall& call, const gpu::Capabilities& capabilities) {
@@ -253,12 +256,13 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
     // Without splits, small tiles leave room for more workgroups on a core. On an H200, 256 × 12 heads of 32 × 128 keys
     // take 321 µs with tiles of 32 keys and 392 µs with 64; with two rows a thread 600 µs.
     variant.tile = variant.splits == 1 ? 32 : 64;
-    while (variant.tile > variant.splits * variant.chunk &&
-           attention_workgroup_memory(variant, call) > capabilities.max_workgroup_memory) {
-      variant.tile /= 2;
-    }
-    while (variant.splits > 1 && attention_workgroup_memory(variant, call) > capabilities.max_workgroup_memory) {
-      variant.splits /= 2;
+    while (attention_workgroup_memory(variant, call) > capabilities.max_workgroup_memory) {
+      if (variant.tile > variant.splits * variant.chunk)
+        variant.tile /= 2;
+      else if (variant.splits > 1)
+        variant.splits /= 2;
+      else
+        break;
     }
   }
   if (capabilities.software) return variant;
