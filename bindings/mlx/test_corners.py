@@ -207,6 +207,14 @@ class Attention(Case):
                         f"{value} in hidden keys of {queries} × {keys} {dtype}, mask {mask.shape}",
                         lambda: mx.fast.scaled_dot_product_attention(q, mx.array(spoilt), v, scale=0.2, mask=mx.array(mask)),
                         wanted.astype(np.float32), BOTH if dtype == mx.float32 else GPU, 2e-5 if dtype == mx.float32 else 4e-3)
+                    # Nor what its value holds, which MLX's CPU multiplies by a weight of 0. (Derivatives of masked
+                    # attention are MLX's own, of other primitives.)
+                    worse = np.array(v)
+                    worse[:, :, -1] = worse[:, :, 3] = value
+                    self.expect(f"{value} in hidden values of {queries} × {keys} {dtype}, mask {mask.shape}",
+                                lambda: mx.fast.scaled_dot_product_attention(
+                                    q, mx.array(spoilt), mx.array(worse), scale=0.2, mask=mx.array(mask)),
+                                wanted.astype(np.float32), GPU, 2e-5 if dtype == mx.float32 else 4e-3)
 
     def test_nothing_is_seen(self):
         """A query that sees no key gives 0, as by Metal's kernels; on the CPU the mean of the values."""

@@ -16,6 +16,7 @@
 #include "support/devices.h"
 #include "support/quick.h"
 #include "weft/array.h"
+#include "weft/call.h"
 #include "weft/control_flow.h"
 #include "weft/creation.h"
 #include "weft/derivatives.h"
@@ -166,6 +167,43 @@ TEST_P(MemoryGrowthTest, CreationFunctions) {
     const std::int64_t driver = device.is_gpu() ? 6 * kMiB + turns() * 1024 : 0;
     expect_flat(what, 100, turns(), 3 * kMiB + driver, turn);
   }
+}
+
+// Functions and operations by name, those made of many others among them, and calls that fail.
+TEST_P(MemoryGrowthTest, CallsByName) {
+  const Tensor x = ones({4, 64}) * 0.5, square = eye(5) + ones({5, 5}) * 0.1, sections = ones({2, 6}) * 0.5,
+               labels = tensor({0, 2, 1, 2}), edges = tensor({0.0f, 0.25f, 0.75f, 1.0f});
+  eval({x, square, sections, labels, edges});
+  const std::pair<const char*, std::vector<TensorLike>> calls[] = {
+      {"softmax", {x}},
+      {"add", {x, 3.0}},
+      {"rotary_embedding", {x}},
+      {"hadamard_transform", {x}},
+      {"lfilter", {edges, 1.0f + edges, x}},
+      {"sosfilt", {sections, x}},
+      {"convolve", {edges, ones({9})}},
+      {"polyval", {edges, x}},
+      {"eig", {square}},
+      {"expm", {square}},
+      {"solve", {square, ones({5})}},
+      {"gammaincinv", {x + 1.0f, x}},
+      {"j1", {x}},
+      {"isclose", {x, x}},
+      {"histogram2d", {ones({20}), ones({20})}},
+      {"unique", {labels}},
+      {"cross_entropy", {x, labels}},
+      {"median", {x}},
+  };
+  for (const auto& [name, operands] : calls) {
+    if (leave_out_problem()) continue;
+    const std::int64_t driver = device.is_gpu() ? 6 * kMiB + turns() * 1024 : 0;
+    expect_flat(name, 100, turns() / 2, 3 * kMiB + driver, [&](int) { eval(call(name, std::span(operands))); });
+  }
+  expect_flat("calls that fail", 100, turns(), 3 * kMiB, [&](int) {
+    EXPECT_THROW(call("softmax", {x}, {{"axes", Number(-1)}}), InvalidArgument);
+    EXPECT_THROW(call("softmaxx", {x}), InvalidArgument);
+    EXPECT_THROW(call("matmul", {x, x}), ShapeError);
+  });
 }
 
 // Gradients of a function that reads values inside and keeps a state outside, of all kinds that keep operands of nodes.
