@@ -231,16 +231,16 @@ std::string Call::wgsl() const {
   nlohmann::ordered_json context;
   for (const auto& [name, value] : variables_) std::visit([&](const auto& v) { context[name] = v; }, value);
   context["subgroups"] = capabilities_.subgroups;
-  std::string text;
-  for (const auto& name : includes_) text += kernel_source(name);
-  text += kernel_source(kernel_);
+  std::vector<std::string> templates;
+  for (const auto& name : includes_) templates.push_back(kernel_source(name));
+  templates.push_back(kernel_source(kernel_));
   std::string result = head_.wgsl();
   const bool reassociates_fp = capabilities_.reassociates_fp;
   if (expression_)
     result += expression_wgsl(*expression_, expression_width_, reassociates_fp, "expression", role_);
   const DeviceForms forms = device_forms(commands_.device());
   if (expression_ && fast_path_) result += expression_fast_wgsl(*expression_, forms, reassociates_fp);
-  const std::string rendered = render_template(text, context);
+  const std::string rendered = render_templates(templates, context);
   // Tested only where it matters: most kernels have no such call, and a user's text stays as it is.
   const std::string kept = kernel_ == kCustom ? rendered : with_nan_kept(rendered);
   result += kept != rendered && !keeps_nan(commands_.device()) ? kept : rendered;

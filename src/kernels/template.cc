@@ -21,9 +21,11 @@ struct Piece {
   std::shared_ptr<minja::TemplateNode> node;
 };
 
+// Texts have numbers of their own in the process, because a macro of one template may be called by another.
 struct Template {
   std::vector<Piece> pieces;
-  std::vector<std::string> texts;  // indexed by the numbers
+  std::vector<std::string> texts;
+  std::size_t first_number = 0;  // that of texts[0]; the others' follow
 };
 
 // How a tag changes the depth of blocks: +1 opens, -1 closes.
@@ -37,8 +39,8 @@ int depth_change(std::string_view tag) {
   return keyword == "set" && inside.find('=') == std::string_view::npos ? 1 : 0;
 }
 
-Template parse(const std::string& source) {
-  Template result;
+Template parse(const std::string& source, std::size_t first_number) {
+  Template result{.pieces = {}, .texts = {}, .first_number = first_number};
   std::string block;  // the current outermost block so far, its text as numbers
   int depth = 0;
   const auto add_text = [&](std::string text) {
@@ -47,7 +49,7 @@ Template parse(const std::string& source) {
       result.pieces.push_back({std::move(text), nullptr});
       return;
     }
-    block += std::format("{}{}{}", kOpen, result.texts.size(), kClose);
+    block += std::format("{}{}{}", kOpen, first_number + result.texts.size(), kClose);
     result.texts.push_back(std::move(text));
   };
   for (std::size_t at = 0; at < source.size();) {
@@ -94,14 +96,23 @@ Template parse(const std::string& source) {
   return result;
 }
 
+using Templates = std::vector<std::shared_ptr<const Template>>;
+
+const std::string& text_of(std::size_t number, const Templates& templates) {
+  for (const auto& t : templates) {
+    if (number - t->first_number < t->texts.size()) return t->texts[number - t->first_number];
+  }
+  throw InternalError("template: no text has the number {}", number);
+}
+
 // Appends `rendered` with its numbers replaced by the text that they stand for.
-void append(std::string& result, const std::string& rendered, const std::vector<std::string>& texts) {
+void append(std::string& result, const std::string& rendered, const Templates& templates) {
   for (std::size_t at = 0;;) {
     const std::size_t open = rendered.find(kOpen, at);
     result.append(rendered, at, open == std::string::npos ? open : open - at);
     if (open == std::string::npos) return;
     const std::size_t close = rendered.find(kClose, open);
-    result += texts[std::stoul(rendered.substr(open + 1, close - open - 1))];
+    result += text_of(std::stoul(rendered.substr(open + 1, close - open - 1)), templates);
     at = close + 1;
   }
 }
@@ -109,22 +120,28 @@ void append(std::string& result, const std::string& rendered, const std::vector<
 std::shared_ptr<const Template> parsed(const std::string& text) {
   static std::mutex mutex;
   static std::unordered_map<std::string, std::shared_ptr<const Template>> templates;
+  static std::size_t numbers = 0;
   const std::lock_guard lock(mutex);
   auto& entry = templates[text];
-  if (!entry) entry = std::make_shared<const Template>(parse(text));
+  if (!entry) {
+    entry = std::make_shared<const Template>(parse(text, numbers));
+    numbers += entry->texts.size();
+  }
   return entry;
 }
 
 }  // namespace
 
-std::string render_template(const std::string& text, const nlohmann::ordered_json& variables) {
-  const std::shared_ptr<const Template> source = parsed(text);
-  // Variables that one piece sets are visible to the next ones.
+std::string render_templates(std::span<const std::string> texts, const nlohmann::ordered_json& variables) {
+  Templates templates;
+  for (const std::string& text : texts) templates.push_back(parsed(text));
   const auto context = minja::Context::make(minja::Value(variables));
   std::string result;
-  for (const Piece& piece : source->pieces) {
-    if (piece.node) append(result, piece.node->render(context), source->texts);
-    else result += piece.text;
+  for (const auto& t : templates) {
+    for (const Piece& piece : t->pieces) {
+      if (piece.node) append(result, piece.node->render(context), templates);
+      else result += piece.text;
+    }
   }
   return result;
 }
