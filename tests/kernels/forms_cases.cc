@@ -192,40 +192,6 @@ Problem users_kernel(Rng& rng, std::uint64_t) {
           }};
 }
 
-// Attention on cooperative matrices, which a launcher takes for large problems alone.
-Problem matrix_attention(Rng& rng, std::uint64_t) {
-  constexpr int kSizes[] = {16, 32, 40, 64, 80, 96, 128, 160, 192, 256};
-  const int dim = pick(rng, kSizes), value_dim = rng() % 2 ? dim : pick(rng, kSizes);
-  const std::int64_t batch = random_int(rng, 1, 4), heads = random_int(rng, 1, 8),
-                     queries = rng() % 2 ? 512 : random_int(rng, 100, 2000),
-                     keys = rng() % 2 ? 1024 : random_int(rng, 20, 2000);
-  const bool lengths = rng() % 4 == 0, masked = rng() % 3 == 0, causal = rng() % 3 == 0;
-  const DType mask_type = rng() % 2 ? DType::boolean : DType::f16;
-  const std::int64_t mask_rows = rng() % 2 ? 1 : queries;
-  const int m = 1 << random_int(rng, 0, 3), n = random_int(rng, 1, 2), rows = random_int(rng, 1, 2),
-            tile = 16 << random_int(rng, 0, 1), buffers = random_int(rng, 0, 2), splits = random_int(rng, 1, 3);
-  return {.what = "attention on cooperative matrices",
-          .inputs = list(large(DType::f16, {batch, heads, queries, dim}), large(DType::f16, {batch, heads, keys, dim}),
-                         large(DType::f16, {batch, heads, keys, value_dim}), large(mask_type, {1, 1, mask_rows, keys}),
-                         large(DType::i32, {batch})),
-          .outputs = list(large(DType::f16, {batch, heads, queries, value_dim})),
-          .call = [=](Stream& s, auto in, auto out) {
-            if (!s.gpu()) return;
-            const gpu::Capabilities& can = s.gpu()->device().capabilities();
-            kernels::AttentionOptions options;
-            options.scale = 0.1;
-            options.causal = causal;
-            kernels::AttentionLengths given;
-            if (lengths) given.keys = in[4];
-            const std::optional<View> mask = masked ? std::optional(in[3]) : std::nullopt;
-            const kernels::AttentionCall call(in[0], in[1], in[2], mask, out[0], options, given);
-            auto v = kernels::attention_subgroup_matrix(can, m, n, rows * 16, tile, buffers);
-            if (!v) return;
-            v->kv_splits = splits;
-            if (kernels::attention_can_run(*v, call, can)) kernels::attention_gpu(*s.gpu(), call, *v);
-          }};
-}
-
 // ---- Products
 
 std::vector<kernels::MatmulVariant> product_variants(const gpu::Capabilities& can, DType type) {
@@ -325,16 +291,113 @@ Problem convolutions(Rng& rng, std::uint64_t number) {
 
 // ---- Attention
 
-// As a launcher chooses: number of queries, and of slices of 32 columns, one after the other.
+// Which keys queries see: each kind of windows with each kind of mask, one after the other.
+struct Seen {
+  enum class Windows { none, left, causal, lengths } windows;
+  enum class Mask { none, keys, rows } mask = Mask::none;  // a number for a key, or for each query of a key
+  DType mask_type = DType::boolean;
+
+  static constexpr std::uint64_t kCount = 20;
+  explicit Seen(std::uint64_t number) : windows(static_cast<Windows>(number % 4)) {
+    constexpr Mask kMasks[] = {Mask::none, Mask::keys, Mask::keys, Mask::rows, Mask::rows};
+    mask = kMasks[number / 4 % 5];
+    if (number / 4 % 5 % 2 == 0) mask_type = DType::f16;
+  }
+
+  // The mask, and the lengths of queries, whether or not they are given.
+  std::vector<View> views(Rng& rng, std::int64_t batch, std::int64_t heads, std::int64_t queries,
+                          std::int64_t keys) const {
+    const bool of_heads = mask == Mask::rows && (queries == 1 || rng() % 2);
+    const Shape shape{rng() % 2 ? 1 : batch, of_heads ? heads : 1, mask == Mask::keys ? 1 : queries, keys};
+    return list(large(mask_type, shape), large(rng() % 2 ? DType::i32 : DType::u32, {batch}));
+  }
+  kernels::AttentionOptions options(std::int64_t keys) const {
+    return {
+        .scale = 0.1, .causal = windows == Windows::causal, .window_left = windows == Windows::left ? keys / 2 : -1};
+  }
+  std::optional<View> mask_of(const View& view) const {
+    return mask == Mask::none ? std::nullopt : std::optional(view);
+  }
+  std::optional<View> query_lengths_of(const View& view) const {
+    return windows == Windows::lengths ? std::optional(view) : std::nullopt;
+  }
+};
+
+// Attention on cooperative matrices, which a launcher takes for large problems alone: in the first form from a random
+// one on that the device can run.
+Problem matrix_attention(Rng& rng, std::uint64_t number) {
+  constexpr int kSizes[] = {16, 32, 40, 64, 80, 96, 128, 160, 192, 256};
+  const Seen seen(number);
+  const int dim = pick(rng, kSizes), value_dim = rng() % 2 ? dim : pick(rng, kSizes);
+  const std::int64_t batch = random_int(rng, 1, 4), heads = random_int(rng, 1, 8),
+                     queries = rng() % 2 ? 512 : random_int(rng, 100, 2000),
+                     keys = rng() % 2 ? 1024 : random_int(rng, 20, 2000);
+  const bool lengths = rng() % 4 == 0;
+  std::vector<View> inputs =
+      list(large(DType::f16, {batch, heads, queries, dim}), large(DType::f16, {batch, heads, keys, dim}),
+           large(DType::f16, {batch, heads, keys, value_dim}), large(DType::i32, {batch}));
+  for (View& v : seen.views(rng, batch, heads, queries, keys)) inputs.push_back(std::move(v));
+  const int splits = random_int(rng, 1, 3);
+  const std::uint64_t first = rng();
+  return {.what = "attention on cooperative matrices",
+          .inputs = inputs,
+          .outputs = list(large(DType::f16, {batch, heads, queries, value_dim})),
+          .call = [=](Stream& s, auto in, auto out) {
+            if (!s.gpu()) return;
+            const gpu::Capabilities& can = s.gpu()->device().capabilities();
+            kernels::AttentionLengths given{.queries = seen.query_lengths_of(in[5])};
+            if (lengths) given.keys = in[3];
+            const kernels::AttentionCall call(in[0], in[1], in[2], seen.mask_of(in[4]), out[0], seen.options(keys),
+                                              given);
+            constexpr std::uint64_t kForms = 96;
+            for (std::uint64_t i = 0; i < kForms; ++i) {
+              const auto form = static_cast<int>((first + i) % kForms);
+              auto v = kernels::attention_subgroup_matrix(can, 1 << form % 4, 1 + form / 4 % 2, 16 << form / 8 % 2,
+                                                          16 << form / 16 % 2, form / 32);
+              if (!v) return;
+              v->kv_splits = splits;
+              if (kernels::attention_can_run(*v, call, can)) return kernels::attention_gpu(*s.gpu(), call, *v);
+            }
+          }};
+}
+
+// As a launcher chooses, for sizes that have each of the other kernels; numbers of queries and of rows that share keys,
+// and of slices of 32 columns, one after the other.
 Problem chosen_attention(Rng& rng, std::uint64_t number) {
-  constexpr DType kTypes[] = {DType::f16, DType::f16, DType::f32, DType::bf16};
-  const DType type = pick(rng, kTypes);
-  const std::int64_t dim = rng() % 2 ? 8 * random_int(rng, 1, 32) : 32 * random_int(rng, 1, 9),
-                     value_dim = static_cast<std::int64_t>(number % 9 + 1) * 32;
-  const std::int64_t batch = random_int(rng, 1, 4), kv_heads = random_int(rng, 1, 8), heads = kv_heads << (rng() % 3);
-  const std::int64_t queries = rng() % 2 ? static_cast<std::int64_t>(number % 8 + 1) : 64 * random_int(rng, 1, 16),
-                     keys = rng() % 3 ? 64 * random_int(rng, 1, 32) : random_int(rng, 1, 2000);
-  const bool lengths = rng() % 3 == 0, windowed = rng() % 3 == 0;
+  const Seen seen(number);
+  enum class Size : std::uint8_t { one_query, few_queries, few_columns, many_columns, wide };
+  const auto size = static_cast<Size>(number / Seen::kCount % 5);
+  const bool few = size <= Size::few_queries;
+  DType type = pick(rng, kFloats);
+  // Else by cooperative matrices.
+  if (!few && type == DType::f16 && rng() % 2) type = DType::f32;
+  const auto count = static_cast<std::int64_t>(number % 8 + 1);
+  const std::int64_t batch = random_int(rng, 1, 4), kv_heads = random_int(rng, 1, 8);
+  std::int64_t group = 1 << (rng() % 3), queries = 64 * random_int(rng, 1, 16), dim = 8 * random_int(rng, 1, 32);
+  std::int64_t value_dim = dim;
+  switch (size) {
+    case Size::one_query:
+      group = count, queries = 1, dim = value_dim = 8 * random_int(rng, 1, 16);
+      break;
+    case Size::few_queries:
+      group = 1, queries = count + 1;
+      break;
+    case Size::few_columns:
+      dim = 4 * random_int(rng, 1, 16), value_dim = 4 * random_int(rng, 1, 16);
+      break;
+    case Size::many_columns:
+      // Of few rows more threads share one.
+      if (number % 2) group = 1, queries = 48;
+      dim = value_dim = 32 * random_int(rng, 3, 8);
+      break;
+    case Size::wide:
+      dim = 32 * 9, value_dim = static_cast<std::int64_t>(number % 9 + 1) * 32;
+      break;
+  }
+  const std::int64_t heads = kv_heads * group;
+  std::int64_t keys = rng() % 3 ? 64 * random_int(rng, 1, 32) : random_int(rng, 1, 2000);
+  if (few) keys = 512 * random_int(rng, 1, 8);
+  const bool lengths = rng() % 3 == 0;
   // Lengths behind y, in its buffer.
   const Shape result{batch, heads, queries, value_dim};
   View y = large(type, result), of_keys = large(DType::i32, {batch});
@@ -343,45 +406,69 @@ Problem chosen_attention(Rng& rng, std::uint64_t number) {
     const Buffer both = Buffer::placeholder(bytes + 256);
     y = View(both, 0, type, result), of_keys = View(both, bytes, DType::i32, {batch});
   }
+  std::vector<View> inputs = list(large(type, {batch, heads, queries, dim}), large(type, {batch, kv_heads, keys, dim}),
+                                  large(type, {batch, kv_heads, keys, value_dim}), of_keys);
+  for (View& v : seen.views(rng, batch, heads, queries, keys)) inputs.push_back(std::move(v));
   return {.what = std::format("attention of {} queries of {} and {} keys of {} columns", queries, name(type), keys,
                               value_dim),
-          .inputs = list(large(type, {batch, heads, queries, dim}), large(type, {batch, kv_heads, keys, dim}),
-                         large(type, {batch, kv_heads, keys, value_dim}), of_keys),
+          .inputs = inputs,
           .outputs = list(y),
           .call = [=](Stream& s, auto in, auto out) {
-            kernels::AttentionOptions options;
-            options.scale = 0.1, options.window_left = windowed ? 100 : -1;
-            kernels::AttentionLengths given;
+            kernels::AttentionLengths given{.queries = seen.query_lengths_of(in[5])};
             if (lengths) given.keys = in[3];
-            kernels::attention(s, in[0], in[1], in[2], std::nullopt, out[0], options, given);
+            kernels::attention(s, in[0], in[1], in[2], seen.mask_of(in[4]), out[0], seen.options(keys), given);
           }};
 }
 
+// Of few queries, with numbers of slices of 32 columns one after the other; and of many, by cooperative matrices.
 Problem attention_gradients(Rng& rng, std::uint64_t number) {
-  const DType type = rng() % 3 ? DType::f16 : DType::f32;
-  const bool few = rng() % 2;
-  const std::int64_t dim = few ? static_cast<std::int64_t>(number % 8 + 1) * 32 : 8 * random_int(rng, 1, 32),
-                     value_dim = few ? static_cast<std::int64_t>(number / 8 % 9) * 32 : 8 * random_int(rng, 1, 32);
-  const std::int64_t batch = random_int(rng, 1, 4), heads = random_int(rng, 1, 8), queries = few ? 32 : 1024,
+  const Seen seen(number);
+  const std::uint64_t round = number / Seen::kCount;
+  const bool few = round % 2;
+  // Cotangents of scores are stored where there are neither windows nor lengths.
+  const bool lengths = round / 2 % 2;
+  const DType type = few ? pick(rng, kFloats) : DType::f16;
+  const int most = rng() % 2 ? 12 : 16;  // of eight columns each: the fewer fit more devices' workgroup memory
+  const std::int64_t dim = few ? static_cast<std::int64_t>(number % 8 + 1) * 32 : 8 * random_int(rng, 8, most),
+                     value_dim = few ? static_cast<std::int64_t>(number % 9) * 32 : 8 * random_int(rng, 8, most);
+  const std::int64_t batch = random_int(rng, 1, 4), heads = random_int(rng, 2, 8), queries = few ? 32 : 1024,
                      keys = few ? 40 : 1024;
-  const bool windowed = rng() % 3 == 0;
   const View q = large(type, {batch, heads, queries, dim}), k = large(type, {batch, heads, keys, dim}),
              v = large(type, {batch, heads, keys, value_dim}), g = large(type, {batch, heads, queries, value_dim}),
              sums = large(DType::f32, {batch, heads, queries});
+  std::vector<View> inputs = list(q, k, v, g, sums, sums, large(DType::i32, {batch}));
+  for (View& w : seen.views(rng, batch, heads, queries, keys)) inputs.push_back(std::move(w));
   return {.what = std::format("gradients of attention of {} and {} columns", dim, value_dim),
-          .inputs = list(q, k, v, g, sums, sums),
+          .inputs = inputs,
           .outputs = list(large(type, q.shape()), large(type, k.shape()), large(type, v.shape())),
-          .call = [windowed](Stream& s, auto in, auto out) {
-            kernels::AttentionOptions options;
-            options.scale = 0.1, options.window_left = windowed ? 100 : -1;
-            kernels::attention_gradient(s, in[0], in[1], in[2], in[3], in[4], in[5], std::nullopt, out[0], out[1],
-                                        out[2], options);
+          .call = [=](Stream& s, auto in, auto out) {
+            kernels::AttentionLengths given{.queries = seen.query_lengths_of(in[8])};
+            if (lengths) given.keys = in[6];
+            kernels::attention_gradient(s, in[0], in[1], in[2], in[3], in[4], in[5], seen.mask_of(in[7]), out[0],
+                                        out[1], out[2], seen.options(keys), given);
           }};
 }
 
 // ---- Rows
 
+// The place in a row of 2^32 elements, which is cut along two axes or three on every device.
+Problem place_in_cut_row(Rng& rng, std::uint64_t number) {
+  const DType type = number % 2 ? DType::f32 : DType::f16;
+  const std::int64_t many = std::int64_t{1} << 31;
+  const Shape shape = rng() % 2 ? Shape{2, many} : Shape{2, 2, many / 2};
+  Shape result;
+  std::vector<int> axes;
+  for (int d = 0; d < shape.rank(); ++d) result.push_back(1), axes.push_back(d);
+  return {.what = std::format("the place of the largest of {}", to_string(shape)),
+          .inputs = list(large(type, shape)),
+          .outputs = list(large(DType::i64, result)),
+          .call = [axes](Stream& s, auto in, auto out) {
+            kernels::arg_reduce(s, kernels::ArgKind::max, in[0], out[0], axes);
+          }};
+}
+
 Problem reductions(Rng& rng, std::uint64_t number) {
+  if (number % 20 == 0) return place_in_cut_row(rng, number / 20);
   constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::i32, DType::u8, DType::i64, DType::f8e4m3};
   const DType type = pick(rng, kTypes);
   Shape shape = large_matrix(rng);
@@ -438,6 +525,50 @@ Problem row_gradients(Rng& rng, std::uint64_t) {
             if (!vectors) return kernels::rms_norm_gradient(s, in[0], in[1], in[2], out[0], 1, 1e-5);
             if (layer) return kernels::layer_norm_gradients(s, in[0], in[1], in[2], out[0], out[1], out[2], 1, 1e-5);
             kernels::rms_norm_gradients(s, in[0], in[1], in[2], out[0], out[1], 1, 1e-5);
+          }};
+}
+
+// Gradients of norms of channels: of images whose channels fit a workgroup, of larger ones in tiles or segments, one
+// after the other, and of images whose channels lie last.
+Problem channel_gradients(Rng& rng, std::uint64_t number) {
+  constexpr std::int64_t kPixels[] = {49, 1024, 4096, 12544, 16384, 50176, 65536};
+  const DType type = pick(rng, kFloats);
+  const std::int64_t pixels = kPixels[number % std::size(kPixels)];
+  const auto lanes = std::int64_t{1} << number / std::size(kPixels) % 3;  // channels of a group
+  const std::int64_t groups = random_int(rng, 1, 8), channels = groups * lanes;
+  // Those of 32 MiB or more, and smaller ones, which may stay in a cache.
+  const std::uint64_t round = number / (std::size(kPixels) * 3) % 4;
+  const bool last = round == 2, small = round == 3, of_instances = lanes == 1 && rng() % 2;
+  const std::int64_t samples = small ? 2 : (std::int64_t{1} << 24) / (channels * pixels) + 1;
+  const auto image = [&] {
+    if (!last) return large(type, {samples, channels, pixels});
+    return large(type, {samples, pixels, channels}).permuted(std::array{0, 2, 1});
+  };
+  const View weight = large(rng() % 2 ? DType::f32 : type, {channels});
+  return {.what = std::format("gradients of norms of {} x {} channels of {} elements", samples, channels, pixels),
+          .inputs = list(image(), image(), weight),
+          .outputs = list(image(), large(weight.dtype, weight.shape()), large(weight.dtype, weight.shape())),
+          .call = [=](Stream& s, auto in, auto out) {
+            if (of_instances) {
+              return kernels::instance_norm_gradients(s, in[0], in[1], in[2], out[0], out[1], out[2], 1, 1e-5);
+            }
+            kernels::group_norm_gradients(s, in[0], in[1], in[2], out[0], out[1], out[2], 1, groups, 1e-5);
+          }};
+}
+
+// Softmax down columns of 16 bits that are split, into numbers of splits one after the other, which look back.
+Problem split_columns(Rng& rng, std::uint64_t number) {
+  constexpr DType kTypes[] = {DType::f16, DType::bf16};
+  constexpr std::int64_t kTile = 46 * 8;  // elements of a column in a tile of 32 groups of columns
+  const bool log = rng() % 2;
+  const auto splits = static_cast<std::int64_t>(number % 48 + 1);
+  const std::int64_t rows = rng() % 2 ? splits * kTile : splits * kTile - random_int(rng, 0, kTile - 1);
+  const Shape shape{rows, ((std::int64_t{1} << 24) / rows + 1) / 128 * 128 + 128};  // 32 MiB
+  return {.what = std::format("softmax down columns in {} splits", splits),
+          .inputs = list(large(pick(rng, kTypes), shape)),
+          .outputs = list(large(pick(rng, kTypes), shape)),
+          .call = [log](Stream& s, auto in, auto out) {
+            log ? kernels::log_softmax(s, in[0], out[0], 0) : kernels::softmax(s, in[0], out[0], 0);
           }};
 }
 
@@ -782,6 +913,8 @@ const std::map<std::string, NumberedGenerator>& forms_cases() {
                                                                          {"attention gradients", attention_gradients},
                                                                          {"reductions", reductions},
                                                                          {"row gradients", row_gradients},
+                                                                         {"channel gradients", channel_gradients},
+                                                                         {"split columns", split_columns},
                                                                          {"shared columns", shared_columns},
                                                                          {"sorts", sorts},
                                                                          {"quantised", quantised},
