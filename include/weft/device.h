@@ -65,5 +65,16 @@ class Device {
 Device default_device();
 // Sets it, for all threads.
 void set_default_device(const Device& device);
+// While it lives, the default device of its thread is that one, whatever other threads and set_default_device() say.
+class DefaultDeviceScope {
+ public:
+  explicit DefaultDeviceScope(const Device& device);
+  ~DefaultDeviceScope();
+  DefaultDeviceScope(const DefaultDeviceScope&) = delete;
+  DefaultDeviceScope& operator=(const DefaultDeviceScope&) = delete;
+
+ private:
+  std::optional<Device> before_;
+};
 
 }  // namespace weft

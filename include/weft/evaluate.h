@@ -42,6 +42,10 @@ void eval(const Tensor& first, const Tensor& second, const More&... more) {
   eval({first, second, more...});
 }
 
+// The device of the tensor's data, or where they would be computed now: that of the data which it is made of, else the
+// default one. Throws as eval() does: for data of two devices, and for what has values only in a run.
+Device device_of(const Tensor& x);
+
 // The tensor on that device, evaluated: itself if it is there and no view, else a copy, which waits for its values if
 // it goes through the host.
 Tensor to(const Tensor& x, const Device& device);

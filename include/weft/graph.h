@@ -66,6 +66,14 @@ class Graph {
 
   // The name that the constructor was given.
   const std::string& name() const;
+  // Its inputs, numbers and outputs, in the order in which it got them.
+  struct Port {
+    std::string name;
+    TensorType type;
+  };
+  std::vector<Port> inputs() const;
+  std::vector<Port> numbers() const;
+  std::vector<Port> outputs() const;
 
   // Text of the whole graph, a node a line, in an order in which it can be computed.
   std::string to_string() const;

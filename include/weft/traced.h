@@ -63,7 +63,10 @@ class TracedCalls {
   // and device. `trace` is called, at most once, for a call that is new: it runs the function on tensors that stand for
   // the arguments. Throws what it throws, and what eval() and compile() do.
   using Trace = std::function<TracedResults(std::span<const Tensor> arguments)>;
-  TracedResults call(std::string key, std::vector<Tensor> arguments, const Trace& trace);
+  // Of arguments whose places are in `donated` the memory may become that of results of their types: the caller keeps
+  // one handle to each of them, which it drops after the call. Nothing is done to memory that others hold, too.
+  TracedResults call(std::string key, std::vector<Tensor> arguments, const Trace& trace,
+                     std::span<const std::size_t> donated = {});
   // What the trace records for arguments of these types, as a graph. Throws what the function throws.
   static Graph graph(std::span<const Tensor> arguments, const Trace& trace);
 

@@ -1,5 +1,6 @@
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "weft/device.h"
 
@@ -15,9 +16,12 @@ Default& the_default() {
   return value;
 }
 
+thread_local std::optional<Device> of_thread;
+
 }  // namespace
 
 Device default_device() {
+  if (of_thread) return *of_thread;
   Default& d = the_default();
   const std::lock_guard lock(d.mutex);
   if (!d.device) d.device = Device::open();
@@ -29,5 +33,8 @@ void set_default_device(const Device& device) {
   const std::lock_guard lock(d.mutex);
   d.device = device;
 }
+
+DefaultDeviceScope::DefaultDeviceScope(const Device& device) : before_(std::exchange(of_thread, device)) {}
+DefaultDeviceScope::~DefaultDeviceScope() { of_thread = std::move(before_); }
 
 }  // namespace weft

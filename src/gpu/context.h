@@ -100,10 +100,11 @@ class Context : public std::enable_shared_from_this<Context> {
 
   // ---- gpu/wait.cc, which has all code that blocks
   // `place` names what waits. Throws Unsupported where nothing may (gpu/wait.h).
-  void wait(const Event& event, std::string_view place);
+  // `interruptible`: it may be given up (weft/interruption.h); then what waits for must be in order without it.
+  void wait(const Event& event, std::string_view place, bool interruptible = false);
   // Backpressure: waits, so that what was submitted takes no memory without end. Where nothing may wait it does
   // nothing; there the caller's loop awaits a future now and then.
-  void hold_back(const Event& event);
+  void hold_back(const Event& event, bool interruptible = false);
 
   bool done(const Event& event);
   // Processes WebGPU's events: runs the callbacks of what has happened.

@@ -117,7 +117,7 @@ Future<ReadBytes> Device::read(const Buffer& source, std::uint64_t offset, std::
 
 void Device::wait() const {
   impl_->context->check();
-  impl_->context->wait(*impl_->context->mark(), "wait");
+  impl_->context->wait(*impl_->context->mark(), "wait", true);
   impl_->context->process_events();
   impl_->context->deliver();
   impl_->context->check();

@@ -243,7 +243,7 @@ struct Encoder::State {
     constexpr unsigned kBatches = 32;
     if (++full_batches % kBatches != 0) return;
     const std::shared_ptr<Event> before = std::exchange(earlier, impl->context->mark());
-    if (before) impl->context->hold_back(*before);
+    if (before) impl->context->hold_back(*before, true);
   }
 
   // True if a part of it was submitted already.

@@ -242,7 +242,7 @@ void PipelineCache::finish(Pipeline& p) {
   const std::shared_ptr<Compilation> compilation = p.compilation;
   if (!context_->done(*compilation)) {
     if (!may_wait()) return make_now(p);
-    context_->wait(*compilation, "compiling a kernel");
+    context_->wait(*compilation, "compiling a kernel", true);
   }
   if (compilation->pipeline) {
     p.pipeline = compilation->pipeline;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/format.h"
+#include "core/interruption.h"
 #include "gpu/context.h"
 #include "gpu/instance.h"
 #include "weft/error.h"
@@ -42,7 +43,7 @@ void refuse_to_wait(std::string_view place) {
       "{}: this would wait for the GPU, and nothing may wait here; then() of a future tells when it is done", place);
 }
 
-void Context::wait(const Event& event, std::string_view place) {
+void Context::wait(const Event& event, std::string_view place, bool interruptible) {
   if (!can_wait() && event.is_done()) return;
   refuse_to_wait(place);
   const auto start = std::chrono::steady_clock::now();
@@ -60,6 +61,7 @@ void Context::wait(const Event& event, std::string_view place) {
       if (event.is_done()) return;
     }
     const DeviceLock::Released released(lock);
+    if (interruptible) check_interruption();
     if (spins)
       std::this_thread::yield();
     else if (!blocks || lock.wanted())
@@ -67,12 +69,12 @@ void Context::wait(const Event& event, std::string_view place) {
   }
 }
 
-void Context::hold_back(const Event& event) {
-  if (may_wait() && !event.is_done()) wait(event, "holding back");
+void Context::hold_back(const Event& event, bool interruptible) {
+  if (may_wait() && !event.is_done()) wait(event, "holding back", interruptible);
 }
 
 void DeviceCompletion::wait() {
-  while (!settled()) context_->wait(event(), "get");
+  while (!settled()) context_->wait(event(), "get", true);
   context_->deliver();
 }
 

@@ -99,6 +99,15 @@ std::string Graph::Impl::label_text(const Node& node) const {
 
 const std::string& Graph::name() const { return impl().name; }
 
+static std::vector<Graph::Port> described(std::span<const GraphPort> ports) {
+  std::vector<Graph::Port> all;
+  for (const GraphPort& p : ports) all.push_back({p.name, p.value.type()});
+  return all;
+}
+std::vector<Graph::Port> Graph::inputs() const { return described(impl().inputs); }
+std::vector<Graph::Port> Graph::numbers() const { return described(impl().numbers); }
+std::vector<Graph::Port> Graph::outputs() const { return described(impl().outputs); }
+
 static auto values(std::span<const GraphPort> ports) { return std::views::transform(ports, &GraphPort::value); }
 
 std::vector<Tensor> Graph::Impl::captured() const {

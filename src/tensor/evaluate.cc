@@ -253,6 +253,14 @@ Future<void> async_eval(std::span<const Tensor> tensors) {
 }
 void eval_on(std::span<const Tensor> tensors, const Device& device) { eval_defined(tensors, &device); }
 
+Device device_of(const Tensor& x) {
+  if (!x.defined()) throw InvalidArgument("device_of: the operand is an undefined Tensor");
+  if (x.has_data()) return x.device();
+  const Tensor dense = contiguous(x);
+  PendingGraph pending(std::span(&dense, 1), PendingGraph::Use::look);
+  return device_of(pending, nullptr);
+}
+
 Graph Tensor::graph() const {
   if (!defined()) throw InvalidArgument("graph: the operand is an undefined Tensor");
   const Tensor dense = contiguous(*this);

@@ -192,8 +192,8 @@ class Layouter {
       for (std::int64_t i = 0; i < shown_[d]; ++i) {
         const std::string turn = std::string(static_cast<std::size_t>(whole_.rank() - 1 - d), '\n') +
                                  std::string(static_cast<std::size_t>(d) + 1, ' ');
-        if (i > 0) out_ += turn;
-        if (gap_before(d, i)) out_ += "..." + turn;
+        if (i > 0) out_ += options_.separator + turn;
+        if (gap_before(d, i)) out_ += "..." + options_.separator + turn;
         axis(d + 1);
       }
     }
@@ -206,8 +206,9 @@ class Layouter {
     const std::size_t width = static_cast<std::size_t>(std::max(options_.width - (d + 1), 1));
     std::size_t column = indent.size();
     for (std::int64_t i = 0; i < shown_[d]; ++i) {
-      if (gap_before(d, i)) word("...", i, width, indent, column);
-      word(texts_[next_++], i, width, indent, column);
+      if (gap_before(d, i)) word("..." + options_.separator, i, width, indent, column);
+      const std::string& text = texts_[next_++];
+      word(i + 1 < shown_[d] ? text + options_.separator : text, i, width, indent, column);
     }
   }
 
@@ -255,8 +256,8 @@ Shown shown(const Tensor& x, const PrintOptions& options) {
                       : strided                     ? ends_of(x, options.edge)
                                                     : ends_of_view(x, options.edge);
   std::string suffix;
-  if (x.dtype() != DType::f32) suffix += std::format(" {}", name(x.dtype()));
-  if (x.device() != default_device()) suffix += " on " + x.device().name();
+  if (options.suffix && x.dtype() != DType::f32) suffix += std::format(" {}", name(x.dtype()));
+  if (options.suffix && x.device() != default_device()) suffix += " on " + x.device().name();
   return {part, [whole = x.shape(), type = part.type(), suffix, options](std::span<const std::byte> bytes) {
             if (element_count(whole) == 0 && whole.rank() > 1) return std::format("[] {}{}", to_string(whole), suffix);
             return Layouter(whole, type.shape, texts_of(type, bytes, options.precision), options).run() + suffix;

@@ -118,6 +118,7 @@ struct Made {
   Executable executable;  // none if nothing is computed
   std::vector<TensorType> outputs;
   std::vector<Source> sources;  // of each result
+  std::vector<std::pair<std::size_t, std::size_t>> donations;  // (output, argument whose memory it takes)
   std::shared_ptr<const void> value;
 };
 
@@ -136,6 +137,7 @@ struct Argument {
   Tensor seen;
   Tensor given;                // with data: of axes that are only broadcast, one element
   std::vector<int> broadcast;  // those axes
+  bool donated = false;
 };
 
 bool is_lost(const Device& device) { return device.is_gpu() && device.gpu().lost(); }
@@ -145,7 +147,7 @@ std::string where(const Tensor& t) { return std::format("{} on {}", to_string(t.
 // The device of the arguments, which have data. Throws DeviceError.
 Device device_of(std::span<const Argument> arguments) {
   const Tensor* first = nullptr;
-  for (const auto& [seen, t, axes] : arguments) {
+  for (const auto& [seen, t, axes, donated] : arguments) {
     if (!t.defined()) continue;
     if (!first) first = &t;
     if (t.device() == first->device()) continue;
@@ -183,7 +185,7 @@ std::vector<Argument> evaluate(std::span<const Tensor> arguments) {
   std::vector<Argument> all;
   std::vector<Tensor> missing;
   for (const Tensor& t : arguments) {
-    Argument& a = all.emplace_back(Argument{t, t, {}});
+    Argument& a = all.emplace_back(Argument{t, t, {}, false});
     if (!t.defined() || find_data(t)) continue;
     a.broadcast = broadcast_axes(t);
     for (const int axis : a.broadcast) a.given = slice(a.given, axis, 0, 1);
@@ -193,6 +195,35 @@ std::vector<Argument> evaluate(std::span<const Tensor> arguments) {
   }
   if (!missing.empty()) eval(missing);
   return all;
+}
+
+// Whether nobody has the argument's data but the call and one handle of the caller's.
+bool may_donate(const Argument& a) {
+  if (!a.given.defined() || !a.broadcast.empty() || !same(a.seen, a.given)) return false;
+  const Node& node = *a.given.node();
+  constexpr int kOwn = 3;  // seen, given, the caller's
+  if (node.types().size() != 1 || node.owners() > kOwn) return false;
+  const DataOp* op = node.op().data_op();
+  const DataPtr& data = op ? op->data_ptr() : node.data(0);
+  return data && data.use_count() == 1 && static_cast<const DeviceData*>(data.get())->alone();
+}
+
+// Outputs in the memory of donated arguments of their types.
+std::vector<std::pair<std::size_t, std::size_t>> donations_of(const Made& made, std::span<const Argument> arguments) {
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  const auto returned = [&](std::size_t k) {
+    return std::ranges::any_of(made.sources, [&](const Source& s) { return s.kind == Source::Kind::argument && s.index == k; });
+  };
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    if (!arguments[k].donated || returned(k)) continue;
+    for (std::size_t j = 0; j < made.outputs.size(); ++j) {
+      if (made.outputs[j] != arguments[k].given.type()) continue;
+      if (std::ranges::find(pairs, j, &std::pair<std::size_t, std::size_t>::first) != pairs.end()) continue;
+      pairs.emplace_back(j, k);
+      break;
+    }
+  }
+  return pairs;
 }
 
 }  // namespace
@@ -245,7 +276,7 @@ std::shared_ptr<Made> TracedCalls::State::make(const Device& device, std::span<c
   Graph graph;
   std::vector<Tensor> stand_ins;
   const std::uint64_t began = Node::next_sequence();
-  for (const auto& [seen, t, axes] : arguments) {
+  for (const auto& [seen, t, axes, donated] : arguments) {
     Tensor& stand_in = stand_ins.emplace_back();
     if (!t.defined()) continue;
     stand_in = graph.input(std::format("argument {}", stand_ins.size() - 1), t.dtype(), t.shape());
@@ -295,6 +326,10 @@ std::shared_ptr<Made> TracedCalls::State::make(const Device& device, std::span<c
     }
     CompileOptions with_store = options;
     with_store.constants = constants_of(device);
+    made->donations = donations_of(*made, arguments);
+    for (const auto& [j, k] : made->donations) {
+      with_store.donate.emplace_back(std::format("argument {}", k), std::format("result {}", j));
+    }
     made->executable = compiler::compile_now(graph, device, with_store);
   }
   made->value = std::move(traced.value);
@@ -317,13 +352,17 @@ bool TracedCalls::inlines(std::span<const Tensor> arguments) {
                              [](const Node* node) { return node->op().input() || node->op().number(); });
 }
 
-TracedResults TracedCalls::call(std::string key, std::vector<Tensor> tensors, const Trace& trace) {
-  const std::vector<Argument> arguments = evaluate(tensors);
+TracedResults TracedCalls::call(std::string key, std::vector<Tensor> tensors, const Trace& trace,
+                                std::span<const std::size_t> donated) {
+  std::vector<Argument> arguments = evaluate(tensors);
+  tensors.clear();
+  for (const std::size_t k : donated) arguments[k].donated = may_donate(arguments[k]);
   const Device device = device_of(arguments);
   put_number(key, device.is_gpu() ? reinterpret_cast<std::uintptr_t>(&device.gpu().impl()) : 0);
-  for (const auto& [seen, given, axes] : arguments) {
+  for (const auto& [seen, given, axes, is_donated] : arguments) {
     put_number(key, seen.defined());
     if (!seen.defined()) continue;
+    if (!donated.empty()) put_number(key, is_donated);
     put_type(key, seen.type());
     put_number(key, axes.size());
     for (const int axis : axes) put_number(key, static_cast<std::uint64_t>(axis));
@@ -348,7 +387,13 @@ TracedResults TracedCalls::call(std::string key, std::vector<Tensor> tensors, co
   }
   std::vector<Tensor> outputs;
   if (made->executable) {
-    for (const TensorType& type : made->outputs) outputs.emplace_back(device, type.dtype, type.shape);
+    for (std::size_t j = 0; j < made->outputs.size(); ++j) {
+      const auto donor = std::ranges::find(made->donations, j, &std::pair<std::size_t, std::size_t>::first);
+      if (donor != made->donations.end())
+        outputs.push_back(arguments[donor->second].given);
+      else
+        outputs.emplace_back(device, made->outputs[j].dtype, made->outputs[j].shape);
+    }
     std::vector<Tensor> inputs;
     for (const Argument& a : arguments) {
       if (a.given.defined()) inputs.push_back(a.given);

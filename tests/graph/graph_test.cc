@@ -130,6 +130,21 @@ TEST_F(GraphTest, InfersProducts) {
               HasSubstr("mask [3, 1, 1, 7] does not broadcast"));
 }
 
+TEST_F(GraphTest, TellsItsPorts) {
+  const Tensor x = f32({2, 3}), rate = graph.number("rate", DType::f16);
+  graph.output("y", x * rate);
+  graph.output("x", x);
+  ASSERT_EQ(graph.inputs().size(), 1u);
+  EXPECT_EQ(graph.inputs()[0].name, "x0");
+  EXPECT_EQ(graph.inputs()[0].type, (TensorType{DType::f32, {2, 3}}));
+  ASSERT_EQ(graph.numbers().size(), 1u);
+  EXPECT_EQ(graph.numbers()[0].type, (TensorType{DType::f16, {}}));
+  ASSERT_EQ(graph.outputs().size(), 2u);
+  EXPECT_EQ(graph.outputs()[0].name, "y");
+  EXPECT_EQ(graph.outputs()[1].type, x.type());
+  EXPECT_TRUE(Graph().outputs().empty());
+}
+
 TEST_F(GraphTest, Prints) {
   const Tensor x = graph.input("x", DType::f32, {2, 3});
   const Tensor w = graph.constant(floats({4, 3}), "w");

@@ -38,6 +38,33 @@ class EvaluateTest : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Devices, EvaluateTest, testing::ValuesIn(all_devices()),
                          [](const auto& i) { return i.param; });
 
+TEST_P(EvaluateTest, TellsTheDevice) {
+  const Tensor x = tensor({2}, {1, 2}), y = x + 1;
+  EXPECT_EQ(device_of(x), device);
+  EXPECT_EQ(device_of(y.reshape({2, 1})), device);
+  EXPECT_FALSE(y.has_data());
+  EXPECT_EQ(device_of(zeros({3})), device);
+  const Tensor on_cpu = to(x, Device::cpu());
+  EXPECT_EQ(device_of(on_cpu * 2), Device::cpu());
+  if (device.is_gpu()) expect_throw<DeviceError>([&] { device_of(on_cpu + x); }, "two devices");
+  expect_throw<InvalidArgument>([] { device_of(Tensor()); }, "device_of: the operand is an undefined Tensor");
+}
+
+TEST_P(EvaluateTest, AThreadMayHaveADefaultDevice) {
+  {
+    const DefaultDeviceScope scope(Device::cpu());
+    EXPECT_EQ(default_device(), Device::cpu());
+    EXPECT_EQ(tensor({1}, {1}).device(), Device::cpu());
+    {
+      const DefaultDeviceScope inner(device);
+      EXPECT_EQ(default_device(), device);
+    }
+    EXPECT_EQ(default_device(), Device::cpu());
+    std::thread([&] { EXPECT_EQ(default_device(), device); }).join();
+  }
+  EXPECT_EQ(default_device(), device);
+}
+
 TEST_P(EvaluateTest, NothingRunsUntilSomebodyReads) {
   const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
   const Tensor y = (x + 1.0) * 2.0, total = reduce(ReduceKind::sum, y, {0, 1});

@@ -75,6 +75,16 @@ TEST_P(PrintTest, LargeOnesAreSummarised) {
   EXPECT_THAT(to_string(tensor({2000}, counted(2000)), all), testing::Not(testing::HasSubstr("...")));
 }
 
+TEST_P(PrintTest, SeparatorsOfOtherLanguages) {
+  const PrintOptions lists{.separator = ",", .suffix = false};
+  EXPECT_EQ(to_string(cast(tensor({2, 3}, {1, 2.5, 3, 4, 5, -6}), DType::f16), lists),
+            "[[ 1. ,  2.5,  3. ],\n [ 4. ,  5. , -6. ]]");
+  EXPECT_EQ(to_string(tensor({2, 1, 2}, counted(4)), lists), "[[[0., 1.]],\n\n [[2., 3.]]]");
+  EXPECT_EQ(to_string(tensor({2000}, counted(2000)), lists),
+            "[   0.,    1.,    2., ..., 1997., 1998., 1999.]");
+  EXPECT_EQ(to_string(tensor({1}, {2}), lists), "[2.]");
+}
+
 TEST_P(PrintTest, OtherTypesAndDevicesSaySo) {
   const auto ints = [](const std::vector<std::int32_t>& v) {
     return tensor(DType::i32, {static_cast<std::int64_t>(v.size())}, std::as_bytes(std::span(v)));

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/format.h"
+#include "core/interruption.h"
 #include "cpu/step_timer.h"
 #include "gpu/device_impl.h"
 #include "gpu/wait.h"
@@ -157,6 +158,7 @@ void Executable::Impl::replay(Recorded& recorded, const Run& run, gpu::Encoder& 
       return impl.device.read(v.buffer, v.offset, 1)[0] != std::byte{0};
     }
     void turn(const compiler::Block& block, std::int64_t index) {
+      check_interruption();
       set_index(impl.schedule_.storages[block.index].number, index);
     }
   };
@@ -203,6 +205,8 @@ void Executable::Impl::run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run&
           std::span(host.steps).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
       if (dumps) return impl.run_and_dump(&executor, steps);
       for (const Step& step : steps) {
+        // Donated inputs would be lost with the results.
+        check_interruption();
         if (!timed)
           run(step);
         else

@@ -1,0 +1,23 @@
+// weft._core.
+#include "core.h"
+#include "weft/version.h"
+
+NB_MODULE(_core, m) {
+  using namespace weft::python;
+  // Classes are called by the package's name, which people know.
+  const nanobind::object own_name = m.attr("__name__");
+  m.attr("__name__") = "weft";
+  add_errors(m);
+  add_waiting(m);
+  add_devices(m);
+  add_dtypes(m);
+  add_array(m);
+  add_values(m);
+  add_indexing(m);
+  add_interchange(m);
+  add_functions(m);
+  add_transforms(m);
+  add_files(m);
+  m.attr("__name__") = own_name;
+  m.attr("version") = WEFT_VERSION;
+}

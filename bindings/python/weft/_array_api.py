@@ -1,0 +1,484 @@
+"""Functions whose form in the array API standard, or in NumPy, is more than a row with other names.
+
+Each is made of rows; nothing is computed here. `r` has the rows by their names.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+
+from . import _core
+from ._core import Array, Device, DType
+from ._functions import make
+
+if TYPE_CHECKING:
+    from ._types import ArrayLike, DeviceLike, DTypeLike
+
+float32, complex64, int32 = _core.float32, _core.complex64, _core.int32
+e, pi, inf, nan = 2.718281828459045, 3.141592653589793, float("inf"), float("nan")
+newaxis = None
+
+
+class _Rows:
+    def __getattr__(self, name: str) -> Any:
+        function = make(name, name, "weft")
+        setattr(self, name, function)
+        return function
+
+
+r = _Rows()
+
+
+def _on(x: Array, device: DeviceLike | None) -> Array:
+    return x if device is None else _core.to_device(x, as_device(device))
+
+
+def as_device(device: DeviceLike | None) -> Device | None:
+    return _core.open_device(device) if isinstance(device, str) else device
+
+
+# ---- Creation
+
+
+def asarray(obj: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
+    """The array of numbers, lists of numbers, or an array of any library (DLPack, buffers, NumPy).
+
+    Integers of Python's become int32 (int64 where they are larger), floats float32; arrays keep their types. Memory
+    that may be written to is copied, so that an array never changes; with copy=False on the cpu it is shared, and is
+    not to be written to as long as the array or anything computed of it is needed.
+    """
+    return _core.asarray(obj, dtype, as_device(device), copy)
+
+
+array = asarray
+
+
+def from_dlpack(x: ArrayLike, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
+    """The array of an object with __dlpack__; copies as asarray() does."""
+    return _core.from_dlpack(x, as_device(device), copy)
+
+
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """start, start + step, … before stop; of one argument 0, 1, … before it."""
+    if stop is None:
+        start, stop = 0, start
+    return _on(r.arange(start=start, stop=stop, step=step, dtype=dtype), device)
+
+
+def linspace(start: Any, stop: Any, /, num: int, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, endpoint: bool = True) -> Array:
+    """num numbers at equal distances from start to stop, which is the last unless endpoint is false."""
+    if dtype is not None and isdtype(dtype, "integral"):
+        return _on(r.cast(r.linspace(start=start, stop=stop, count=num, endpoint=endpoint), dtype=dtype), device)
+    return _on(r.linspace(start=start, stop=stop, count=num, dtype=dtype, endpoint=endpoint), device)
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """Ones on the diagonal k, zeros elsewhere."""
+    columns = {} if n_cols is None else {"columns": n_cols}
+    return _on(r.eye(rows=n_rows, **columns, k=k, dtype=dtype), device)
+
+
+def _dtype_of(value: float) -> DType:
+    if isinstance(value, bool):
+        return _core.bool
+    if isinstance(value, int):
+        return int32 if -(2**31) <= value < 2**31 else _core.int64 if value < 2**63 else _core.uint64
+    return float32
+
+
+def full(shape: int | Sequence[int], fill_value: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """An array of that value everywhere, a broadcast that takes no memory."""
+    if isinstance(fill_value, (bool, int, float)):
+        return _on(r.full(shape=shape, value=fill_value, dtype=dtype or _dtype_of(fill_value)), device)
+    return _on(r.broadcast_to(asarray(fill_value, dtype=dtype), shape), device)
+
+
+def zeros(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """Zeros, float32 by default."""
+    return _on(r.zeros(shape=shape, dtype=dtype), device)
+
+
+def ones(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """Ones, float32 by default."""
+    return _on(r.ones(shape=shape, dtype=dtype), device)
+
+
+def full_like(x: Array, /, fill_value: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """The value everywhere in x's shape, and x's type unless another is given."""
+    if isinstance(fill_value, (bool, int, float)):
+        return _on(r.full_like(x, value=fill_value, dtype=dtype), device)
+    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
+
+
+def zeros_like(x: Array, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """Zeros in x's shape, and x's type unless another is given."""
+    return _on(r.zeros_like(x, dtype=dtype), device)
+
+
+def ones_like(x: Array, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """Ones in x's shape, and x's type unless another is given."""
+    return _on(r.ones_like(x, dtype=dtype), device)
+
+
+def empty(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """zeros(): an array's values never change, so that there is nothing to fill."""
+    return zeros(shape, dtype=dtype, device=device)
+
+
+def empty_like(x: Array, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """zeros_like()."""
+    return zeros_like(x, dtype=dtype, device=device)
+
+
+def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> tuple[Array, ...]:
+    """The coordinates of a grid, of one array for each axis."""
+    return r.meshgrid(arrays, order=indexing) if arrays else ()
+
+
+# ---- Types
+
+
+class finfo_object(NamedTuple):
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+
+class iinfo_object(NamedTuple):
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def _type_of(x: ArrayLike) -> Any:
+    return x.dtype if isinstance(x, Array) else _core.dtype(x)
+
+
+def finfo(type: Any, /) -> finfo_object:
+    """The limits of a type of floats, or of the parts of a complex one; of an array's type."""
+    return finfo_object(*_core.finfo(_type_of(type)))
+
+
+def iinfo(type: Any, /) -> iinfo_object:
+    """The limits of a type of integers; of an array's type."""
+    return iinfo_object(*_core.iinfo(_type_of(type)))
+
+
+_KINDS = {
+    "bool": {"bool"},
+    "signed integer": {"signed integer"},
+    "unsigned integer": {"unsigned integer"},
+    "integral": {"signed integer", "unsigned integer"},
+    "real floating": {"real floating"},
+    "complex floating": {"complex floating"},
+    "numeric": {"signed integer", "unsigned integer", "real floating", "complex floating"},
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether the type is that one, of that kind ("integral", "real floating", …), or one of a tuple of these."""
+    if isinstance(kind, tuple):
+        return builtins.any(isdtype(dtype, k) for k in kind)
+    if isinstance(kind, str):
+        if kind not in _KINDS:
+            raise ValueError(f"isdtype: there is no kind {kind!r}; the kinds are {', '.join(_KINDS)}")
+        return _core.dtype(dtype).kind in _KINDS[kind]
+    return _core.dtype(dtype) is _core.dtype(kind)
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Whether values of the one type, or of the array, become the other by promotion."""
+    return _core.can_cast(_type_of(from_), _type_of(to))
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The type that the arrays, types and numbers have in common. Numbers of Python's are weak."""
+    if not arrays_and_dtypes:
+        raise ValueError("result_type: no arrays and no types")
+    return _core.result_type(*arrays_and_dtypes)
+
+
+def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike | None = None) -> Array:
+    """x converted to another type. An array's values never change, so that copy= makes no difference."""
+    return _on(r.cast(x, dtype=dtype), device)
+
+
+# ---- Elementwise
+
+
+def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
+    """The elements, but min where they are less, and max where they are greater."""
+    if min is not None and max is not None:
+        return r.clamp(x, min, max)
+    if min is not None:
+        return r.maximum(x, min)
+    return x if max is None else r.minimum(x, max)
+
+
+def _of_parts(function: Any, joined: Any) -> Any:
+    """A function of real numbers that of complex ones is that of their parts."""
+
+    def of(x: ArrayLike, /) -> Any:
+        if isinstance(x, Array) and x.dtype is complex64:
+            return joined(function(r.real(x)), function(r.imag(x)))
+        return function(x)
+
+    return of
+
+
+def isnan(x: ArrayLike, /) -> Array:
+    """True for NaN, and for complex numbers of which a part is NaN."""
+    return _isnan(x)
+
+
+def isinf(x: ArrayLike, /) -> Array:
+    """True for infinities, and for complex numbers of which a part is infinite."""
+    return _isinf(x)
+
+
+def isfinite(x: ArrayLike, /) -> Array:
+    """True for what is neither infinite nor NaN; of complex numbers for those of which both parts are not."""
+    return _isfinite(x)
+
+
+def round(x: ArrayLike, /) -> Array:
+    """The nearest integer, the even one of two; of complex numbers of both parts."""
+    return _round(x)
+
+
+def sign(x: ArrayLike, /) -> Array:
+    """-1, 0 or 1, NaN for NaN; of complex numbers x / |x|, and 0 for 0."""
+    if isinstance(x, Array) and x.dtype is complex64:
+        size = r.abs(x)
+        return r.where(r.equal(size, 0), x * 0, x / size)
+    return r.sign(x)
+
+
+def conj(x: ArrayLike, /) -> Array:
+    """The conjugate; of real numbers they themselves."""
+    x = asarray(x)
+    return r.conj(x) if x.dtype is complex64 else r.positive(x)
+
+
+def real(x: ArrayLike, /) -> Array:
+    """The real part; of real numbers they themselves."""
+    x = asarray(x)
+    return r.real(x) if x.dtype is complex64 else r.positive(x)
+
+
+_isnan = _of_parts(r.is_nan, r.logical_or)
+_isinf = _of_parts(r.is_inf, r.logical_or)
+_isfinite = _of_parts(r.is_finite, r.logical_and)
+_round = _of_parts(r.round, r.complex)
+
+
+# ---- Manipulation
+
+
+def concat(arrays: Sequence[ArrayLike] | Array, /, *, axis: int | None = 0) -> Array:
+    """The arrays one after the other along an axis; flattened first if it is None."""
+    return r.concat_flattened(arrays) if axis is None else r.concat(arrays, axis=axis)
+
+
+def repeat(x: Array, repeats: ArrayLike, /, *, axis: int | None = None) -> Array:
+    """Each element as often as `repeats` says, a number or one for each; of all elements if axis is None."""
+    if isinstance(repeats, int):
+        return r.repeat_flattened(x, count=repeats) if axis is None else r.repeat(x, count=repeats, axis=axis)
+    counts = asarray(repeats)
+    if axis is None:
+        x, axis = r.flatten(x), 0
+    if counts.ndim == 0 or counts.shape == (1,) != (x.shape[axis],):
+        return r.repeat(x, count=int(counts), axis=axis)
+    return r.repeat_by(x, counts, axis=axis)
+
+
+def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
+    """The elements moved along the axes, from the end to the front; of all elements in a row if axis is None."""
+    if axis is None:
+        return r.roll_flattened(x, shift=shift)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
+    return r.roll(x, shifts=shifts, axis=axes)
+
+
+def take(x: Array, indices: ArrayLike, /, *, axis: int | None = None) -> Array:
+    """The slices at these indices along an axis, which an array of one axis need not name."""
+    if axis is None:
+        if x.ndim != 1:
+            raise ValueError(f"take: axis is needed for an array of {x.ndim} axes")
+        axis = 0
+    return r.gather(x, indices, axis=axis)
+
+
+def reshape(x: ArrayLike, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Array:
+    """The same elements in another shape, in which one size may be -1. An array's values never change, so that copy=
+    makes no difference."""
+    return r.reshape(x, shape=shape)
+
+
+def split(x: Array, indices_or_sections: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """Parts along an axis: so many equal ones, or those that begin at the indices. NumPy's split."""
+    n = x.shape[axis]
+    if isinstance(indices_or_sections, int):
+        if indices_or_sections < 1 or n % indices_or_sections:
+            raise ValueError(f"split: an axis of {n} elements is not {indices_or_sections} equal parts")
+        return r.split(x, sizes=[n // indices_or_sections] * indices_or_sections, axis=axis)
+    bounds = [0, *(builtins.min(i + n if i < 0 else i, n) for i in indices_or_sections), n]
+    return r.split(x, sizes=[builtins.max(b - a, 0) for a, b in zip(bounds, bounds[1:])], axis=axis)
+
+
+def transpose(x: Array, /, axes: Any = None) -> Array:
+    """The axes in another order, by default the reverse one. NumPy's transpose."""
+    return r.permute(x, axes=tuple(range(x.ndim))[::-1] if axes is None else axes)
+
+
+def swapaxes(x: Array, axis1: int, axis2: int, /) -> Array:
+    """Two axes exchanged."""
+    order = list(range(x.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return r.permute(x, axes=order)
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape to which arrays of these shapes broadcast."""
+    return r.broadcast_arrays(*[zeros(s) for s in shapes])[0].shape if shapes else ()
+
+
+# ---- Sorting, searching, sets. All sorts are stable.
+
+
+def searchsorted(x1: ArrayLike, x2: ArrayLike, /, *, side: str = "left", sorter: Any = None) -> Array:
+    """Where the elements of x2 stand in x1, which is sorted, or is when taken in the order of `sorter`."""
+    return r.searchsorted(x1 if sorter is None else r.gather(x1, sorter), asarray(x2), side=side)
+
+
+def sort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+    """The elements in order along an axis; NaN at the end."""
+    return r.sort(x, axis=axis, descending=descending)
+
+
+def argsort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+    """The indices that sort the elements along an axis."""
+    return r.argsort(x, axis=axis, descending=descending)
+
+
+class UniqueAllResult(NamedTuple):
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCountsResult(NamedTuple):
+    values: Array
+    counts: Array
+
+
+class UniqueInverseResult(NamedTuple):
+    values: Array
+    inverse_indices: Array
+
+
+def unique_all(x: ArrayLike, /) -> UniqueAllResult:
+    """Each value once, in order; where it stands first; of each element which it is; how often it occurs."""
+    return UniqueAllResult(*r.unique(x))
+
+
+def unique_counts(x: ArrayLike, /) -> UniqueCountsResult:
+    """Each value once, in order, and how often it occurs."""
+    all = r.unique(x)
+    return UniqueCountsResult(all[0], all[3])
+
+
+def unique_inverse(x: ArrayLike, /) -> UniqueInverseResult:
+    """Each value once, in order, and of each element which it is."""
+    all = r.unique(x)
+    return UniqueInverseResult(all[0], all[2])
+
+
+def unique_values(x: ArrayLike, /) -> Array:
+    """Each value once, in order."""
+    return r.unique(x)[0]
+
+
+# ---- Products and norms
+
+
+def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The product of matrices, which are the last two axes; an array of one axis is a row or a column."""
+    return _core.matmul(asarray(x1), asarray(x2))
+
+
+def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2) -> Array:
+    """The sum of products over so many last axes of x1 and first ones of x2, or over pairs of axes."""
+    if isinstance(axes, int):
+        return r.tensordot(x1, x2, axes)
+    first, second = axes
+    return r.tensordot_pairs(x1, x2, a_axes=first, b_axes=second)
+
+
+_ORDERS = {"fro": "fro", "nuc": "nuc", 1: "one", -1: "minus_one", 2: "two", -2: "minus_two", inf: "inf", -inf: "minus_inf"}
+
+
+def _order(function: str, order: Any) -> str:
+    if order not in _ORDERS:
+        raise ValueError(f"{function}: ord is {order!r}, expected one of {', '.join(map(repr, _ORDERS))}")
+    return _ORDERS[order]
+
+
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+    """The norms of the matrices in the last two axes."""
+    return r.matrix_norm(x, ord=_order("matrix_norm", ord), keepdims=keepdims)
+
+
+def cond(x: ArrayLike, /, p: Any = None) -> Array:
+    """The condition number of matrices."""
+    return r.condition_number(x, ord="two" if p is None else _order("cond", p))
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """The frequencies of fft()'s results, for samples at distances d."""
+    return _on(r.fftfreq(n=n, spacing=d, dtype=dtype), device)
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """The frequencies of rfft()'s results, for samples at distances d."""
+    return _on(r.rfftfreq(n=n, spacing=d, dtype=dtype), device)
+
+
+def einsum(subscripts: str, /, *arrays: ArrayLike) -> Array:
+    """Einstein's sums: einsum("ij,jk->ik", a, b) is the product of matrices."""
+    return r.einsum(subscripts, *arrays)
+
+
+# ---- What there is
+
+
+class ArrayNamespaceInfo:
+    """What the standard asks libraries: types, devices and limits."""
+
+    def capabilities(self) -> dict[str, Any]:
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 8}
+
+    def default_device(self) -> Device:
+        return _core.default_device()
+
+    def devices(self) -> list[Device]:
+        return [_core.open_device(d[0]) for d in _core.available_devices()]
+
+    def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, Any]:
+        return {"real floating": float32, "complex floating": complex64, "integral": int32, "indexing": int32}
+
+    def dtypes(self, *, device: DeviceLike | None = None, kind: Any = None) -> dict[str, DType]:
+        where = _core.default_device() if device is None else as_device(device)
+        return {t.name: t for t in _core.computes(where) if kind is None or isdtype(t, kind)}
+
+
+def __array_namespace_info__() -> ArrayNamespaceInfo:
+    """What the standard asks libraries: types, devices and limits."""
+    return ArrayNamespaceInfo()

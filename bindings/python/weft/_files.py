@@ -1,0 +1,147 @@
+"""Arrays and graphs in files, and models."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Iterable
+
+from . import _core
+from ._core import Array
+from ._array_api import asarray
+
+
+def save(path: str | os.PathLike[str], arrays: Any, *, metadata: dict[str, str] | None = None) -> None:
+    """Writes an array, or a dict of them, to a file whose extension says the format: .npy, .npz or .safetensors, which
+    alone has metadata. The file is complete or not there."""
+    if isinstance(arrays, dict):
+        _core.save_all(os.fspath(path), {k: asarray(v) for k, v in arrays.items()}, metadata or {})
+    elif metadata:
+        _core.save_all(os.fspath(path), {"tensor": asarray(arrays)}, metadata)
+    else:
+        _core.save(os.fspath(path), asarray(arrays))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """What a file has: of .npy an array; of .npz and .safetensors a dict of them by name."""
+    text = os.fspath(path)
+    return _core.load(text) if text.lower().endswith(".npy") else _core.load_all(text)
+
+
+def load_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The metadata of a .safetensors file."""
+    return _core.load_metadata(os.fspath(path))
+
+
+class GraphFunction:
+    """A graph of a file as a function of arrays, by their places or the names of its inputs."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        self.inputs, self.numbers, self.outputs = _core.graph_ports(graph)
+        self._executables: dict[Any, Any] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        names = self.inputs + self.numbers
+        if len(args) > len(names):
+            raise TypeError(f"the graph takes {len(names)} inputs, got {len(args)}")
+        given = dict(zip(names, args))
+        for name, value in kwargs.items():
+            if name in given or name not in names:
+                raise TypeError(f"the graph has no input {name!r} that is free; its inputs are {names}")
+            given[name] = value
+        missing = [n for n in names if n not in given]
+        if missing:
+            raise TypeError(f"the graph needs the inputs {missing}")
+        device = _core.default_device()
+        if device not in self._executables:
+            self._executables[device] = _core.compile_graph(self.graph, device)
+        made = self._executables[device](
+            self.graph, [asarray(given[n]) for n in self.inputs], [given[n] for n in self.numbers]
+        )
+        return made[0] if len(made) == 1 else dict(zip(self.outputs, made))
+
+    def __str__(self) -> str:
+        return str(self.graph)
+
+
+def load_graph(path: str | os.PathLike[str]) -> GraphFunction:
+    """The function whose graph is in the file: what save() of a compiled function wrote, or `weft graph`."""
+    return GraphFunction(_core.load_graph(os.fspath(path)))
+
+
+class SentenceEncoder:
+    """Embeddings of sentences by a model of sentence-transformers (BERT and its kin) in a folder.
+
+    encode() gives an array; transform() gives NumPy's, so that it is a step of scikit-learn's pipelines.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], device: Any = None) -> None:
+        self.path = path
+        self.device = device
+        self._encoder: Any = None
+
+    def _loaded(self) -> Any:
+        if self._encoder is None:
+            device = self.device
+            if device is None:
+                device = _core.default_device()
+            elif isinstance(device, str):
+                device = _core.open_device(device)
+            self._encoder = _core.load_encoder(os.fspath(self.path), device)
+        return self._encoder
+
+    @property
+    def dimension(self) -> int:
+        """Of an embedding."""
+        return self._loaded().dimension
+
+    def encode(self, sentences: str | Iterable[str]) -> Array:
+        """The embeddings [sentences, dimension], float32; of one sentence [dimension]."""
+        if isinstance(sentences, str):
+            return self._loaded().embed([sentences])[0]
+        return self._loaded().embed(list(sentences))
+
+    def fit(self, sentences: Any = None, y: Any = None) -> SentenceEncoder:
+        """Nothing: the model is trained."""
+        return self
+
+    def transform(self, sentences: Iterable[str]) -> Any:
+        """The embeddings as NumPy's array."""
+        return self.encode(list(sentences)).numpy(copy=True)
+
+    def fit_transform(self, sentences: Iterable[str], y: Any = None) -> Any:
+        """transform()."""
+        return self.transform(sentences)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """What it was made with, as scikit-learn asks."""
+        return {"path": self.path, "device": self.device}
+
+    def set_params(self, **params: Any) -> SentenceEncoder:
+        """Sets what it was made with, as scikit-learn does."""
+        for name, value in params.items():
+            if name not in ("path", "device"):
+                raise ValueError(f"SentenceEncoder has no parameter {name!r}; it has path and device")
+            setattr(self, name, value)
+        self._encoder = None
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type="transformer",
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(string=True, two_d_array=False),
+            requires_fit=False,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "device": str(self.device) if self.device is not None else None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]

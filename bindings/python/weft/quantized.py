@@ -1,0 +1,6 @@
+"""Quantised numbers and weights."""
+
+from ._functions import fill
+
+__all__ = fill("weft.quantized", globals())
+del fill
