@@ -25,7 +25,7 @@ Tensor xlog1py(const TensorLike& x, const TensorLike& y);
 // -x log(x), of which the sum is an entropy: 0 at 0, where the derivative counts as 0, and -infinity below.
 Tensor entr(const Operand& x);
 // log(x / (1 - x)), the inverse of sigmoid(): ∓infinity at 0 and 1, NaN outside. The relative error is below 1e-6, of
-// f64 4e-15, also near ½, where the result is 0.
+// f64 4e-15, also near ½, where the result is 0. Its derivative is infinity at both ends and NaN outside, PyTorch's.
 Tensor logit(const Operand& x);
 // The probability that a standard normal number is below x. The relative error is below 1e-6 · (1 + x²) for x < 0, of
 // f64 4e-15 · (1 + x²), and without the x² above.
@@ -36,9 +36,11 @@ Tensor log_ndtr(const Operand& x);
 // The x with ndtr(x) = p: ∓infinity at 0 and 1, NaN outside. The relative error is below 2e-6, of f64 1e-14. Source:
 // Wichura, "Algorithm AS 241: the percentage points of the normal distribution", 1988.
 Tensor ndtri(const Operand& p);
-// The derivative of that order of digamma(), which is order 0: of x > 0, ±infinity at 0, and NaN below, where SciPy has
-// numbers. The relative error is below 4e-6, of f64 1e-14, up to order 10, wherever the result is a normal number.
-// Throws InvalidArgument for a negative order.
+// The derivative of that order of digamma(), which is order 0: at 0, of both signs, and at negative integers infinity
+// of odd orders and -infinity of even ones, SciPy's; digamma() itself is -infinity at 0, infinity at -0 and NaN at
+// negative integers. NaN of -infinity. The relative error is below 4e-6, of f64 1e-14, up to order 10, wherever the
+// result is a normal number; below 0, where even orders have zeros, it is that of the greater one of the result and of
+// the value at 1 - x. Derivatives are those of the next order. Throws InvalidArgument for a negative order.
 Tensor polygamma(int order, const Operand& x);
 // 1/Γ(a) · ∫ t^(a-1) exp(-t) dt from 0 to x, the regularised lower incomplete gamma function: the probability that a
 // gamma-distributed number of shape a is below x, and that a Poisson-distributed one of mean x is a at least. PyTorch's

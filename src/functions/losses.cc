@@ -1,14 +1,17 @@
 // Losses as compositions of other operations (weft/losses.h).
 #include "weft/losses.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/format.h"
 #include "graph/function_row.h"
+#include "graph/range_scale.h"
 #include "graph/rules.h"
 #include "weft/array.h"
 #include "weft/error.h"
+#include "weft/inspection.h"
 
 namespace weft {
 namespace {
@@ -37,13 +40,19 @@ Tensor elementwise_loss(const Tensor& x, const Tensor& target, LossReduction red
   return reduced(loss(cast(x, type), cast(target, type)), reduction, x.dtype());
 }
 
-// factor · d² where |d| is below the bound, else of |d|. The square is that of d itself: |d| has no second derivative
-// at 0. Of NaN it is the square, whose derivative is NaN.
-template <class F>
-Tensor square_within(const Tensor& d, double bound, double factor, const F& outside) {
+// A square of d where |d| is below the bound, else what `outside` makes of |d|. The square is that of d itself: |d| has
+// no second derivative at 0. Of NaN it is the square, whose derivative is NaN. A bound that d's type does not hold is
+// infinity, which an infinite d alone reaches, or its least number, so that 0 is below it.
+template <class Inside, class Outside>
+Tensor square_within(const Tensor& d, double bound, const Inside& inside, const Outside& outside) {
+  const bool wide = d.dtype() == DType::f64;
+  const double least = wide ? std::numeric_limits<double>::denorm_min() : std::numeric_limits<float>::denorm_min();
   const Tensor size = abs(d);
-  return select(size >= bound, outside(size), square(d) * factor);
+  return select(size >= Graph::scalar(std::max(bound, least), d.dtype()), outside(size), inside(d));
 }
+
+// |d| - half of the bound, from the bound on: an infinite |d| stays that, and reaches also a bound past the type.
+Tensor beyond(const Tensor& size, double bound) { return size - std::min(bound / 2, finfo(size.dtype()).max); }
 
 constexpr std::string_view kIgnoredMeaning = "labels that take no part: their loss is 0";
 constexpr std::string_view kClassesMeaning = "the classes' axis; without it axis 1, or the only one";
@@ -302,7 +311,11 @@ constexpr Function kHuberLoss = {
         throw InvalidArgument("huber_loss: delta is {}, expected a finite number greater than 0", delta);
       }
       return elementwise_loss(x, target, attributes.reduction, [&](const Tensor& a, const Tensor& b) {
-        return square_within(a - b, delta, 0.5, [&](const Tensor& d) { return (d - delta / 2) * delta; });
+        // (Half of a square may be in range where the square is not.)
+        const bool large = delta > 0x1p60;
+        return square_within(
+            a - b, delta, [&](const Tensor& d) { return large ? d * (d * 0.5) : square(d) * 0.5; },
+            [&](const Tensor& size) { return multiplied_by(beyond(size, delta), delta); });
       });
     }};
 
@@ -326,7 +339,14 @@ constexpr Function kSmoothL1Loss = {
       }
       if (beta == 0) return kL1Loss(x, target, {attributes.reduction});
       return elementwise_loss(x, target, attributes.reduction, [&](const Tensor& a, const Tensor& b) {
-        return square_within(a - b, beta, 0.5 / beta, [&](const Tensor& d) { return d - beta / 2; });
+        const auto inside = [&](const Tensor& d) {
+          // Over a power of two near the root of beta, so that neither the quotient nor its square leaves the range
+          // where the loss does not. (Below a very small beta f32 has 0 alone.)
+          const double least = d.dtype() == DType::f64 ? beta : std::max(beta, 0x1p-200);
+          const double root = std::exp2(std::round(std::log2(least) / 2));
+          return square(multiplied_by(d, 1 / root)) * (0.5 * root / least * root);
+        };
+        return square_within(a - b, beta, inside, [&](const Tensor& size) { return beyond(size, beta); });
       });
     }};
 

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <numbers>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/error_context.h"
@@ -36,8 +38,8 @@ Tensor of_floats(const Tensor& x, const F& f) {
 // functions whose own steps have none at their ends.
 class OfElements final : public CustomDerivative {
  public:
-  using Formula = Tensor (*)(const Tensor& x, const Tensor& y);
-  explicit OfElements(Formula slope) : slope_(slope) { results = 1; }
+  using Formula = std::function<Tensor(const Tensor& x, const Tensor& y)>;
+  explicit OfElements(Formula slope) : slope_(std::move(slope)) { results = 1; }
   Derivatives vjp(const Differentiated& call, std::span<const Tensor> g) const override {
     if (!g[0].defined()) return std::vector{Tensor()};
     return std::vector{times_derivative(g[0], slope_(call.inputs[0], call.outputs[0]))};
@@ -214,9 +216,18 @@ constexpr Function kLogit = {
      .summary = "the inverse of sigmoid"},
     [](const Tensor& x) {
       return of_floats(x, [](const Tensor& v) {
+        // 1 / (x (1 - x)), the same at both zeros, and NaN outside, where the steps' own derivatives are numbers;
+        // around ½ by the distance from it, so that what is 0 there is exact near it.
+        static const auto derivative = std::make_shared<const OfElements>([](const Tensor& at, const Tensor& y) {
+          const Tensor inside = (at >= 0) & (at <= 1), near = abs(at - number(at, 0.5)) < number(at, 0.25);
+          const Tensor middle = 4 / (1 - square(select(near, 2 * at - 1, 0)));
+          const Tensor slope = select(near, middle, reciprocal(maximum(at, 0)) + reciprocal(1 - at));
+          return select(inside, slope, y * number(y, std::numeric_limits<double>::quiet_NaN()));
+        });
         // From ¼ on 2x - 1 is exact, below it nothing cancels in the difference of logarithms.
         const Tensor low = v < number(v, 0.25), a = select(low, v, number(v, 0.25)), b = select(low, number(v, 0.5), v);
-        return select(low, log(a) - log1p(-a), 2 * atanh(2 * b - 1));
+        const Tensor y = select(low, log(a) - log1p(-a), 2 * atanh(2 * b - 1));
+        return with_derivative(derivative, std::vector{y}, std::vector{v})[0];
       });
     }};
 constexpr Function kNdtr = {
@@ -293,56 +304,107 @@ constexpr Function kNdtri = {
       });
     }};
 
+// x to a whole power of 1 or more.
+Tensor whole_power(const Tensor& x, double exponent) {
+  constexpr double kMost = 64;
+  if (exponent > kMost) return pow(x, number(x, exponent));
+  Tensor y, factor = x;
+  for (int rest = static_cast<int>(exponent);; factor = square(factor)) {
+    if (rest % 2 == 1) y = y.defined() ? y * factor : factor;
+    rest /= 2;
+    if (rest == 0) return y;
+  }
+}
+
+// Γ(s) Σ (x + k)^-s over all integers k, of rest = x - round(x): π^s Q(cos πx) / sin(πx)^s, where Q is a polynomial
+// with coefficients of 0 or more, which for s of 2 is 1, and of s + 1 is Q' (1 - c²) + s c Q.
+Tensor sum_over_integers(const Tensor& rest, double s) {
+  const double root = std::exp(std::lgamma(s) / s);  // of Γ(s): with it factors are as large as the result
+  const bool odd = std::fmod(s, 2) == 1;
+  if (s > (rest.dtype() == DType::f64 ? 101 : 41)) {
+    // The nearest terms, whose sum in f32 is past the range; of an odd power those of 1/2 and -1/2 cancel.
+    const auto term = [&](int k) { return whole_power(number(rest, root) / (rest + k), s); };
+    const Tensor nearest = term(0), sum = select(is_inf(nearest), nearest, nearest + (term(1) + term(-1)));
+    return odd ? select(abs(rest) == number(rest, 0.5), 0, sum) : sum;
+  }
+  const auto degree = static_cast<std::size_t>(s) - 2;
+  std::vector<double> q(degree + 1);  // Q / Γ(s)
+  q[0] = 1;
+  for (std::size_t n = 1; n <= degree; ++n) {
+    std::vector<double> next(degree + 1);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double slope = static_cast<double>(i) / (static_cast<double>(n) + 1) * q[i];
+      if (i > 0) next[i - 1] += slope;
+      next[i + 1] += q[i] - slope;
+    }
+    q = std::move(next);
+  }
+  std::vector<double> c;  // of every second power, the others being 0
+  for (std::size_t i = degree % 2; i <= degree; i += 2) c.push_back(q[i]);
+  // The cosine is exact also near its zero; as the first factor it leaves none of the others infinite beside it.
+  const Tensor pi = number(rest, std::numbers::pi), cosine = sin((0.5 - abs(rest)) * pi);
+  const Tensor factor = number(rest, root * std::numbers::pi) / sin(rest * pi);
+  const double first = std::floor(s / 2);
+  const Tensor even = polynomial(square(cosine), c);
+  return (odd ? even * cosine : even) * whole_power(factor, first) * whole_power(factor, s - first);
+}
+
+// The derivative of that order, 1 or more, of digamma.
+Tensor polygamma_of(const Tensor& v, double order) {
+  // Hurwitz's zeta function, ζ(s, x) = Σ (x + k)^-s: ten terms, and the rest by Euler and Maclaurin's formula.
+  constexpr int kTerms = 10;
+  constexpr double kBernoulli[] = {1.0 / 6,  -1.0 / 30,       1.0 / 42, -1.0 / 30,
+                                   5.0 / 66, -691.0 / 2730.0, 7.0 / 6,  -3617.0 / 510};  // B₂, B₄, …
+  const double s = order + 1, sign = std::fmod(order, 2) == 1 ? 1 : -1;
+  // Below 0 by the reflection, of 1 - x.
+  const Tensor negative = v < 0, from = select(negative, 1 - v, v);
+  const Tensor a = from + number(v, kTerms), r = reciprocal(a);
+  double c[std::size(kBernoulli)], factor = 0.5;  // s (s + 1) … (s + 2j - 2) / s^(2j - 1) / (2j)!
+  for (std::size_t i = 0; i < std::size(c); ++i) {
+    const double j = static_cast<double>(i) + 1;
+    c[i] = kBernoulli[i] * factor;
+    factor *= (1 + (2 * j - 1) / s) * (1 + 2 * j / s) / ((2 * j + 1) * (2 * j + 2));
+  }
+  const Tensor powers = square(r * number(v, s));
+  const Tensor rest = polynomial(powers, c) * powers * number(v, 1 / s) + r * number(v, 0.5) + number(v, 1 / (s - 1));
+  // Γ(s) (x + k)^-s as the power s of a quotient, so that all terms are as large as the result, and of large x
+  // 2^40 times that, since the terms are less than their sum.
+  constexpr double kLarge = 100, kUp = 40;
+  const Tensor large = from > number(v, kLarge);
+  const auto term = [&](const Tensor& at, double power) {
+    const auto root = [&](double up) { return number(v, std::exp((std::lgamma(s) + up * std::log(2.0)) / power)); };
+    return whole_power(select(large, root(kUp), root(0)) / at, power);
+  };
+  Tensor zeta = term(from + number(v, kTerms - 1), s);
+  for (int k = kTerms - 1; k-- > 0;) zeta = zeta + term(from + number(v, k), s);
+  // (Of large orders the rest is infinite, or diverges, where the first term is all of the sum.)
+  zeta = select(is_inf(zeta), zeta, zeta + term(a, s - 1) * rest) *
+         select(large, number(v, std::ldexp(1.0, static_cast<int>(-kUp))), 1);
+  // (Where both are past the range it is the sum.)
+  const Tensor part = v - round(v), sum = sum_over_integers(part, s) * number(v, sign);
+  const Tensor y = select(negative, sum - select(is_inf(sum), 0, zeta), zeta * number(v, sign));
+  const Tensor pole = (part == 0) & (v <= 0), value = select(pole, number(v, sign * kInfinity), y);
+  const auto slope = std::make_shared<const OfElements>(
+      [order](const Tensor& at, const Tensor&) { return polygamma_of(at, order + 1); });
+  return with_derivative(slope, std::vector{value}, std::vector{v})[0];
+}
+
 struct PolygammaAttributes {
   int order = 0;
   void fields(AttributeVisitor& v) { v("order", order, "how often digamma is differentiated"); }
 };
-constexpr Function kPolygamma = {
-    {.name = "polygamma",
-     .operands = {kX},
-     .results = {kOfX},
-     .formula = "y = (d/dx)^order digamma(x)",
-     .summary = "the polygamma function, of x > 0"},
-    [](const Tensor& x, const PolygammaAttributes& a) {
-      const int order = a.order;
-      if (order < 0) throw InvalidArgument("polygamma: the order is {}, expected 0 or more", order);
-      if (order == 0) return digamma(x);
-      return of_floats(x, [order](const Tensor& v) {
-        // Hurwitz's zeta function, ζ(s, x) = Σ (x + k)^-s: ten terms, and the rest by Euler and Maclaurin's formula.
-        constexpr int kTerms = 10;
-        constexpr double kBernoulli[] = {1.0 / 6,  -1.0 / 30,       1.0 / 42, -1.0 / 30,
-                                         5.0 / 66, -691.0 / 2730.0, 7.0 / 6,  -3617.0 / 510};  // B₂, B₄, …
-        const double s = order + 1;
-        const Tensor inside = (v > 0) & (v < number(v, kInfinity)), from = select(inside, v, 1);
-        const Tensor a = from + number(v, kTerms), r = reciprocal(a);
-        double c[std::size(kBernoulli)], factor = s / 2;  // s (s + 1) … (s + 2j - 2) / (2j)!
-        for (std::size_t i = 0; i < std::size(c); ++i) {
-          const double j = static_cast<double>(i) + 1;
-          c[i] = kBernoulli[i] * factor;
-          factor *= (s + 2 * j - 1) * (s + 2 * j) / ((2 * j + 1) * (2 * j + 2));
-        }
-        const Tensor rest = polynomial(square(r), c) * square(r) + r * number(v, 0.5) + number(v, 1 / (s - 1));
-        // Γ(s) (x + k)^-s as the power s of a quotient, so that all terms are as large as the result, and of large x
-        // 2^40 times that, since the terms are less than their sum.
-        constexpr double kLarge = 100, kUp = 40;
-        const Tensor large = from > number(v, kLarge);
-        const auto term = [&](const Tensor& at, double power) {
-          const auto factor = [&](double up) {
-            return number(v, std::exp((std::lgamma(s) + up * std::log(2.0)) / power));
-          };
-          return pow(select(large, factor(kUp), factor(0)) / at, number(v, power));
-        };
-        Tensor zeta = term(a, s - 1) * rest;
-        for (int k = kTerms; k-- > 0;) zeta = zeta + term(from + number(v, k), s);
-        const double sign = order % 2 ? 1 : -1;
-        // NaN whose derivatives are NaN, too.
-        const Tensor none = exp(v) * number(v, std::numeric_limits<double>::quiet_NaN());
-        const Tensor outside =
-            select(v == 0, number(v, sign * kInfinity), select(v > 0, number(v, 0), none));
-        const Tensor down = select(large, number(v, sign * std::ldexp(1.0, static_cast<int>(-kUp))), number(v, sign));
-        return select(inside, zeta * down, outside);
-      });
-    }};
+constexpr Function kPolygamma = {{.name = "polygamma",
+                                  .operands = {kX},
+                                  .results = {kOfX},
+                                  .formula = "y = (d/dx)^order digamma(x)",
+                                  .summary = "the polygamma function"},
+                                 [](const Tensor& x, const PolygammaAttributes& a) {
+                                   const int order = a.order;
+                                   if (order < 0)
+                                     throw InvalidArgument("polygamma: the order is {}, expected 0 or more", order);
+                                   if (order == 0) return digamma(x);
+                                   return of_floats(x, [order](const Tensor& v) { return polygamma_of(v, order); });
+                                 }};
 constexpr Function kI0 = {
     {.name = "i0",
      .operands = {kX},

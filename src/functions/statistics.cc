@@ -15,6 +15,7 @@
 #include "graph/promotion.h"
 #include "graph/range_scale.h"
 #include "graph/rules.h"
+#include "kernels/reduce/reduction.h"
 #include "weft/array.h"
 #include "weft/creation.h"
 #include "weft/error.h"
@@ -395,7 +396,7 @@ constexpr Function kNanvar = {
      .formula = "y = Σ (x - nanmean(x))² / (#x - correction)",
      .summary = "the variance of the elements that are not NaN"},
     [](const Tensor& x, const MomentAttributes& a) {
-      check_correction(a.correction);
+      kernels::check_correction("nanvar", a.correction);
       if (!is_floating(x.dtype())) return variance(x, a.axes, a.correction, a.keep_dims);
       const Numbers n(accumulated(x), a.axes);
       return n.result(n.scale.undone(n.scale.undone(n.variance(a.correction))), a.keep_dims, x.dtype());
@@ -407,7 +408,7 @@ constexpr Function kNanstd = {
      .formula = "y = sqrt(nanvar(x))",
      .summary = "the standard deviation of the elements that are not NaN"},
     [](const Tensor& x, const MomentAttributes& a) {
-      check_correction(a.correction);
+      kernels::check_correction("nanstd", a.correction);
       if (!is_floating(x.dtype())) return deviation(x, a.axes, a.correction, a.keep_dims);
       const Numbers n(accumulated(x), a.axes);
       // Its derivative counts as 0 where nothing varies, as that of deviation().
@@ -553,7 +554,7 @@ constexpr Function kCov = {
      .formula = "y[i, j] = Σ (x[i] - mean x[i]) (x[j] - mean x[j]) / (observations - correction)",
      .summary = "the covariances of variables"},
     [](const Tensor& x, const Tensor& frequencies, const Tensor& weights, const CovAttributes& a) {
-      check_correction(a.correction);
+      kernels::check_correction("cov", a.correction);
       const Variables variables = variables_of(x);
       const Tensor& v = variables.rows;
       const std::int64_t n = v.shape()[-1];

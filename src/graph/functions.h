@@ -28,11 +28,6 @@ inline void require_integers(const Tensor& x, std::string_view function, std::st
   throw TypeError("{}: {} {}, expected integers", function, operand, to_string(x.type()));
 }
 
-// Of variances, whose divisor is the number of elements less the correction, or 0 where that is more.
-inline void check_correction(double correction) {
-  if (!(correction >= 0)) throw InvalidArgument("the correction is {}, expected 0 or more", correction);
-}
-
 // The type in which sums are made.
 inline DType summed(DType type) {
   if (type == DType::boolean) return DType::i32;

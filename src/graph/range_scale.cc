@@ -1,10 +1,10 @@
 #include "graph/range_scale.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
+#include "core/f32_factors.h"
 #include "graph/graph.h"
 #include "graph/ops/identity.h"
 #include "weft/graph.h"
@@ -22,22 +22,8 @@ struct Exponents {
 };
 constexpr Exponents kSingle{40, 60, 100, 100}, kDouble{300, 500, 800, 900};
 
-// Whether f32 has the number, neither rounded to infinity nor denormal, and its inverse (GPUs divide by such alone).
-bool is_ordinary(double value) {
-  const double size = std::abs(value);
-  return size == 0 || !std::isfinite(value) || (size >= 0x1p-126 && size <= 0x1p126);
-}
-
-// Numbers that the type has, of which the product is the value; or one that takes the type's other numbers to the same
-// infinity or to 0, as the value does.
 std::vector<double> factors_of(double value, DType type) {
-  if (type == DType::f64 || is_ordinary(value)) return {value};
-  const double step = std::abs(value) > 1 ? 0x1p100 : 0x1p-100;
-  double rest = std::copysign(std::clamp(std::abs(value), 0x1p-300, 0x1p300), value);
-  std::vector<double> factors;
-  for (; !is_ordinary(rest); rest /= step) factors.push_back(step);
-  factors.push_back(rest);
-  return factors;
+  return type == DType::f64 ? std::vector{value} : f32_factors(value);
 }
 
 }  // namespace

@@ -535,7 +535,25 @@ std::vector<OfRow> functions_of_rows() {
   all.push_back({"attention of keys", attends({}, false), 1, false});
   all.push_back({"attention of a mask", attends({}, true), 1, false});
   all.push_back({"attention of a mask, NaN of none", attends({.empty_is_nan = true}, true), 1, false});
+  // Products by segments, which are divided: not where they are past the range.
+  const auto of_segments = [](std::size_t length, double factor, std::size_t segments) {
+    return [=](const Numbers& x) {
+      Matrix m;
+      for (std::size_t k = 0; k < segments; ++k) {
+        const std::size_t begin = std::min(k * length, x.size()), end = std::min(begin + length, x.size());
+        Numbers row = others(x, begin, end);
+        long double product = 1;
+        for (std::size_t i = begin; i < end; ++i) product *= x[i] == 0 || std::isinf(x[i]) ? 1 : x[i];
+        if (product != 0 && (std::abs(product) > 1e37L || std::abs(product) < 1e-37L)) return Matrix();
+        for (double& v : row) v *= factor;
+        m.push_back(std::move(row));
+      }
+      return m;
+    };
+  };
   for (OfRow& of : all) {
+    if (of.name == "segment_prod") of.exact = of_segments(2, 1, 3);
+    if (of.name == "scatter_mul") of.exact = of_segments(100, 3, 1);
     if (of.name == "nanprod") of.exact = [](const Numbers& x) { return Matrix{others(x, 0, x.size())}; };
     if (of.name == "nancumprod") of.exact = of_parts(others, false, false), of.chained = true;
     for (const std::string_view name : {"softmax", "log_softmax", "cross_entropy", "attention of keys",
@@ -784,10 +802,31 @@ std::vector<AtCorner> corners() {
       {"pow", power, {0, 1}, {{0, 0}, {0, 0}}},
       {"pow", power, {0, 2}, {{2, 0}, {0, 0}}},
       {"pow", power, {0, 3}, {{0, 0}, {0, 0}}},
+      {"pow", power, {0, 0.5}, {{-kInf, -kInf}, {-kInf, 0}}},
+      {"pow", power, {-0.0, 0.5}, {{-kInf, -kInf}, {-kInf, 0}}},
+      {"pow", power, {0, 0.75}, {{-kInf, -kInf}, {-kInf, 0}}},
+      {"pow", power, {0, 1.5}, {{kInf, 0}, {0, 0}}},
+      {"pow", power, {0, -0.5}, {{kInf, kInf}, {kInf, kInf}}},
       {"pow", power, {2, 2}, {{2, 2 + 4 * log2}, {2 + 4 * log2, 4 * log2 * log2}}},
       {"pow(x, 0)", [](const Values& x) { return pow(x[0], 0); }, {0}, {{0}}},
       {"pow(x, 1)", [](const Values& x) { return pow(x[0], 1); }, {0}, {{0}}},
       {"pow(x, 2)", [](const Values& x) { return pow(x[0], 2); }, {0}, {{2}}},
+      {"pow(x, 0.5)", [](const Values& x) { return pow(x[0], 0.5); }, {0}, {{-kInf}}},
+      {"logit", [](const Values& x) { return logit(x[0]); }, {0}, {{-kInf}}},
+      {"logit", [](const Values& x) { return logit(x[0]); }, {-0.0}, {{-kInf}}},
+      {"logit", [](const Values& x) { return logit(x[0]); }, {1}, {{kInf}}},
+      {"logit", [](const Values& x) { return logit(x[0]); }, {0.5}, {{0}}},
+      {"logit", [](const Values& x) { return logit(x[0]); }, {0.75}, {{128.0 / 9}}},
+      {"logit", [](const Values& x) { return logit(x[0]); }, {1.5}, {{kNaN}}},
+      {"logit", [](const Values& x) { return logit(x[0]); }, {-1}, {{kNaN}}},
+      {"digamma", of("digamma"), {0}, {{-kInf}}},
+      {"digamma", of("digamma"), {-3}, {{-kInf}}},
+      {"polygamma(1)", [](const Values& x) { return polygamma(1, x[0]); }, {0}, {{kInf}}},
+      {"polygamma(1)", [](const Values& x) { return polygamma(1, x[0]); }, {-3}, {{kInf}}},
+      {"polygamma(2)", [](const Values& x) { return polygamma(2, x[0]); }, {-0.0}, {{-kInf}}},
+      {"polygamma(2)", [](const Values& x) { return polygamma(2, x[0]); }, {-3}, {{-kInf}}},
+      // ψ⁗(-1.25), by mpmath.
+      {"polygamma(2)", [](const Values& x) { return polygamma(2, x[0]); }, {-1.25}, {{24481.0637141845825}}},
       {"atan2", angle, {0, 0}, {{0, 0}, {0, 0}}},
       {"ndtri", [](const Values& x) { return ndtri(x[0]); }, {0}, {{-kInf}}},
       {"ndtri", [](const Values& x) { return ndtri(x[0]); }, {1}, {{kInf}}},
@@ -795,11 +834,22 @@ std::vector<AtCorner> corners() {
       {"entr", [](const Values& x) { return entr(x[0]); }, {0}, {{-kInf}}},
       {"softsign", of("softsign"), {0}, {{0}}},
   };
-  for (const auto& [name, f] : {std::pair("prod", product), std::pair("cumulative_prod", last_product)}) {
+  const auto at_0 = [](std::size_t count) { return zeros({static_cast<std::int64_t>(count)}, DType::i32); };
+  const Function segment = [=](const Values& x) { return segment_prod(concat(x, 0), at_0(x.size()), 1); };
+  // The first operand is what the others go to.
+  const Function scattered = [=](const Values& x) {
+    const Values updates(x.begin() + 1, x.end());
+    return scatter_elements(ScatterKind::mul, x[0], at_0(updates.size()), concat(updates, 0), 0);
+  };
+  for (const auto& [name, f] : {std::pair("prod", product), std::pair("cumulative_prod", last_product),
+                                std::pair("segment_prod", segment), std::pair("scatter_elements", scattered)}) {
     all.push_back({name, f, {kInf, 2, 3}, {{0, 3, 2}, {3, 0, kInf}, {2, kInf, 0}}});
     all.push_back({name, f, {kInf, 0, 2}, {{0, 2, 0}, {2, 0, kInf}, {0, kInf, 0}}});
     all.push_back({name, f, {kInf, 0, 0}, {{0, 0, 0}, {0, 0, kInf}, {0, kInf, 0}}});
     all.push_back({name, f, {-kInf, 2, 0}, {{0, 0, 2}, {0, 0, -kInf}, {2, -kInf, 0}}});
+    all.push_back({name, f, {0, 0, kInf}, {{0, kInf, 0}, {kInf, 0, 0}, {0, 0, 0}}});
+    all.push_back({name, f, {0, 3, 0}, {{0, 0, 3}, {0, 0, 0}, {3, 0, 0}}});
+    all.push_back({name, f, {2, 3, 4}, {{0, 4, 3}, {4, 0, 2}, {3, 2, 0}}});
   }
   return all;
 }
@@ -833,6 +883,20 @@ TEST_P(CornerCases, FirstDerivativesAtEnds) {
   const std::tuple<std::string_view, Tensor (*)(const Tensor&), Numbers, Numbers> cases[] = {
       {"ndtri", [](const Tensor& x) { return ndtri(x); }, {0, 1, -1, 2, kInf}, {kInf, kInf, kNaN, kNaN, kNaN}},
       {"entr", [](const Tensor& x) { return entr(x); }, {0, 1, kInf, -1}, {kInf, -1, -kInf, kNaN}},
+      {"logit",
+       [](const Tensor& x) { return logit(x); },
+       {0, -0.0, 1, 0.5, -1, 2, -kInf, kInf},
+       {kInf, kInf, kInf, 4, kNaN, kNaN, kNaN, kNaN}},
+      {"pow", [](const Tensor& x) { return pow(x, 0.5); }, {0, -0.0}, {kInf, kInf}},
+      {"pow", [](const Tensor& x) { return pow(x, full_like(x, 0.25)); }, {0, -0.0}, {kInf, kInf}},
+      {"pow", [](const Tensor& x) { return pow(zeros_like(x), x); }, {0.5, 1e-15, 1, 2}, {0, 0, 0, 0}},
+      {"lgamma", [](const Tensor& x) { return lgamma(x); }, {0, -0.0, -2}, {-kInf, kInf, kNaN}},
+      {"digamma", [](const Tensor& x) { return digamma(x); }, {0, -0.0, -2, -1e10}, {kInf, kInf, kInf, kInf}},
+      {"polygamma 1",
+       [](const Tensor& x) { return polygamma(1, x); },
+       {0, -0.0, -2, -1e10, kInf, -kInf},
+       {-kInf, -kInf, -kInf, -kInf, 0, kNaN}},
+      {"polygamma 2", [](const Tensor& x) { return polygamma(2, x); }, {0, -0.0, -2}, {kInf, kInf, kInf}},
       {"i0", [](const Tensor& x) { return i0(x); }, {kInf, -kInf}, {kInf, -kInf}},
       {"i1", [](const Tensor& x) { return i1(x); }, {kInf, -kInf}, {kInf, kInf}},
   };
@@ -844,6 +908,41 @@ TEST_P(CornerCases, FirstDerivativesAtEnds) {
         EXPECT_TRUE(same(found[i], expected[i], 1e-5)) << name << " at " << x[i] << ": " << found[i];
       }
     }
+  }
+}
+
+// Parameters that f32 does not hold, of which a number times such, or over such, may be in its range.
+TEST_P(CornerCases, ParametersPastTheRange) {
+  const struct {
+    const char* name;
+    Numbers parameters, x, y, slope;
+  } cases[] = {
+      {"leaky_relu", {1e40}, {-1e-30, -1, 0, 2}, {-1e10, -kInf, 0, 2}, {kInf, kInf, kInf, 1}},
+      {"leaky_relu", {1e-50}, {-1e30, -1, 0, 2}, {-1e-20, 0, 0, 2}, {0, 0, 0, 1}},
+      {"elu", {1e40}, {-1e-30, -1, 0, 2}, {-1e10, -kInf, 0, 2}, {kInf, kInf, kInf, 1}},
+      {"celu",
+       {1e40},
+       {-1e-30, -1, -3e38, 0, 2, -kInf},
+       {-1e-30, -1, -2.9554466451e38, 0, 2, -kInf},
+       {1, 1, 0.9704455335, 1, 1, 0}},
+      {"celu", {1e300}, {-1e-30, -1, -3e38, 0, 2, -kInf}, {-1e-30, -1, -3e38, 0, 2, -kInf}, {1, 1, 1, 1, 1, 0}},
+      {"celu", {1e35}, {-1e-10, -1e30, 0}, {-1e-10, -0.999995e30, 0}, {1, 0.99999, 1}},
+      {"celu", {1e-50}, {-1, -1e30, 2}, {0, 0, 2}, {0, 0, 1}},
+      {"hardsigmoid", {1e40, 0.5}, {0, 1e-30, -1e-30, 3, -3}, {0.5, 1, 0, 1, 0}, {kInf, 0, 0, 0, 0}},
+      {"hardsigmoid", {1e-50, 0.5}, {0, 1, -3e38}, {0.5, 0.5, 0.5}, {0, 0, 0}},
+  };
+  for (const auto& c : cases) {
+    const Function f = [&](const Values& x) { return elementwise(c.name, x, c.parameters); };
+    const Values x{tensor(Shape{static_cast<std::int64_t>(c.x.size())}, c.x, DType::f32)};
+    const auto expect = [&](const Function& of, const Numbers& expected) {
+      const Numbers found = of(x).to_vector<double>();
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        EXPECT_TRUE(same(found[i], expected[i], 1e-5))
+            << c.name << " at " << c.x[i] << ": " << found[i] << ", expected " << expected[i];
+      }
+    };
+    expect(f, c.y);
+    for (const Way way : kWays) expect(derivative(f, 0, way), c.slope);
   }
 }
 

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
+#include <complex>
+#include <functional>
+#include <limits>
 #include <random>
 
 #include "support/on_device.h"
@@ -101,6 +105,154 @@ TEST_P(IndexDerivativesTest, ProductsWithZerosHaveTheProductOfTheOthers) {
   const Values g = gradients(f, x, tensor({3}, {1, 10, 100}));
   EXPECT_THAT(g[0].to_vector<float>(), ElementsAre(0, 0, 700));
   EXPECT_THAT(g[1].to_vector<float>(), ElementsAre(10, 0, 0, 0, 0));
+}
+
+// A scatter of one of the three forms into `of`, and which element each update goes to; -1: to none.
+struct Scatter {
+  std::string name;
+  Shape of, updates;
+  std::function<Tensor(const Tensor& x, const Tensor& u)> apply;
+  std::vector<int> element;
+};
+
+std::vector<Scatter> scatters() {
+  std::vector<Scatter> all;
+  // Rows 2, 0, 2, none, 1, 2 of [2, 3, 2], along axis 1.
+  Scatter rows{"rows", {2, 3, 2}, {2, 2, 3, 2}, {}, {}};
+  rows.apply = [](const Tensor& x, const Tensor& u) {
+    return scatter(ScatterKind::mul, x, tensor(Shape{2, 3}, std::vector<std::int32_t>{2, -3, -1, 3, 1, 2}), u, 1);
+  };
+  for (int i = 0; i < 2; ++i) {
+    for (const int row : {2, 0, 2, -1, 1, 2}) {
+      for (int k = 0; k < 2; ++k) rows.element.push_back(row < 0 ? -1 : (i * 3 + row) * 2 + k);
+    }
+  }
+  all.push_back(rows);
+  // Along axis 0 of [4, 2], by indices of each column.
+  Scatter elements{"elements", {4, 2}, {9, 2}, {}, {}};
+  elements.apply = [](const Tensor& x, const Tensor& u) {
+    const std::vector<std::int64_t> at{1, 0, 3, 1, -3, 2, 1, 3, 4, -9, -4, 3, 3, 3, 1, -1, -1, 3};
+    return scatter_elements(ScatterKind::mul, x, tensor(Shape{9, 2}, at), u, 0);
+  };
+  for (const int row : {1, 0, 3, 1, 1, 2, 1, 3, -1, -1, 0, 3, 3, 3, 1, 3, 3, 3}) {
+    elements.element.push_back(row < 0 ? -1 : row * 2 + static_cast<int>(elements.element.size() % 2));
+  }
+  all.push_back(elements);
+  // Pairs of indices of each of 2 batches of [2, 2, 2, 3].
+  Scatter tuples{"tuples", {2, 2, 2, 3}, {2, 5, 3}, {}, {}};
+  tuples.apply = [](const Tensor& x, const Tensor& u) {
+    const std::vector<std::int32_t> at{0, 1, 1, 1, 0, -1, 0, 1, 2, 0, 1, 0, 1, 0, 1, -2, -1, 0, 0, 0};
+    return scatter_nd(ScatterKind::mul, x, tensor(Shape{2, 5, 2}, at), u, 1);
+  };
+  for (const int row : {1, 3, 1, 1, -1, 6, 6, 6, 6, 4}) {
+    for (int k = 0; k < 3; ++k) tuples.element.push_back(row < 0 ? -1 : row * 3 + k);
+  }
+  all.push_back(tuples);
+  return all;
+}
+
+// Each derivative is the product of the other factors, in which a zero counts more than infinities; second ones are
+// sums of the products of all but two.
+TEST_P(IndexDerivativesTest, ProductsOfZerosAndInfinities) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  std::mt19937 random(2);
+  const auto numbers = [&](const Shape& shape, std::vector<float> from) {
+    std::vector<float> v(static_cast<std::size_t>(element_count(shape)));
+    for (float& f : v) f = from[random() % from.size()];
+    return v;
+  };
+  const auto product_without = [](const std::vector<float>& factors, std::size_t i, std::size_t k) {
+    double product = 1;
+    bool zero = false;
+    for (std::size_t n = 0; n < factors.size(); ++n) {
+      if (n == i || n == k) continue;
+      zero |= factors[n] == 0;
+      product *= factors[n];
+    }
+    return zero ? 0 : product;
+  };
+  const auto same = [](const std::vector<float>& got, const std::vector<double>& expected) {
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double e = expected[i];
+      if (std::isfinite(e) ? std::abs(got[i] - e) > 1e-5 * std::abs(e) : got[i] != static_cast<float>(e)) {
+        return testing::AssertionFailure() << "element " << i << " is " << got[i] << ", expected " << e;
+      }
+    }
+    return testing::AssertionSuccess();
+  };
+  for (const Scatter& s : scatters()) {
+    for (int round = 0; round < 12; ++round) {
+      SCOPED_TRACE(s.name);
+      const std::vector<float> most{2, 0.5, 3, 1.5}, some{2, 0.5, 0, 3, 1.5, kInf, 4, 0};
+      const auto x = numbers(s.of, round % 2 ? some : most), u = numbers(s.updates, some);
+      const auto weights = numbers(s.of, {1, 2, 0.5}), by_x = numbers(s.of, {1, 3}), by_u = numbers(s.updates, {2, 1});
+      // Of each element its factors: x's and the updates'.
+      std::vector<std::vector<float>> factors(x.size());
+      std::vector<std::size_t> place(u.size());
+      for (std::size_t e = 0; e < x.size(); ++e) factors[e].push_back(x[e]);
+      for (std::size_t i = 0; i < u.size(); ++i) {
+        if (s.element[i] < 0) continue;
+        auto& of = factors[static_cast<std::size_t>(s.element[i])];
+        place[i] = of.size();
+        of.push_back(u[i]);
+      }
+      const auto first = [&](std::size_t e, std::size_t i) { return weights[e] * product_without(factors[e], i, i); };
+      // Along `by`.
+      const auto second = [&](std::size_t e, std::size_t i) {
+        double sum = i == 0 ? 0 : by_x[e] * product_without(factors[e], i, 0);
+        for (std::size_t n = 0; n < u.size(); ++n) {
+          if (s.element[n] == static_cast<int>(e) && place[n] != i) {
+            sum += by_u[n] * product_without(factors[e], i, place[n]);
+          }
+        }
+        return weights[e] * sum;
+      };
+      std::vector<double> dx, du(u.size()), ddx, ddu(u.size());
+      for (std::size_t e = 0; e < x.size(); ++e) dx.push_back(first(e, 0)), ddx.push_back(second(e, 0));
+      for (std::size_t i = 0; i < u.size(); ++i) {
+        if (s.element[i] < 0) continue;
+        du[i] = first(static_cast<std::size_t>(s.element[i]), place[i]);
+        ddu[i] = second(static_cast<std::size_t>(s.element[i]), place[i]);
+      }
+      const Values at{tensor(s.of, x), tensor(s.updates, u)}, along{tensor(s.of, by_x), tensor(s.updates, by_u)};
+      const auto f = [&](const Values& v) { return s.apply(v[0], v[1]); };
+      const auto slopes = [&](const Values& v) { return gradients(f, v, tensor(s.of, weights)); };
+      const Values g = slopes(at);
+      EXPECT_TRUE(same(g[0].to_vector<float>(), dx));
+      EXPECT_TRUE(same(g[1].to_vector<float>(), du));
+      // For one operand alone, whose rule is another.
+      const Values of_x =
+          gradients([&](const Values& v) { return s.apply(v[0], at[1]); }, {at[0]}, tensor(s.of, weights));
+      EXPECT_TRUE(same(of_x[0].to_vector<float>(), dx));
+      const auto [of_g, pull] = vjp(slopes)(at);
+      const Values reverse = pull(along), forward = jvp(slopes)(at, along).second;
+      for (const Values* h : {&reverse, &forward}) {
+        EXPECT_TRUE(same((*h)[0].to_vector<float>(), ddx));
+        EXPECT_TRUE(same((*h)[1].to_vector<float>(), ddu));
+      }
+    }
+  }
+}
+
+// Batches, narrow floats and complex numbers have the same rule.
+TEST_P(IndexDerivativesTest, ProductsOfBatchesAndOtherTypes) {
+  const auto f = [](const Tensor& u) {
+    return scatter(ScatterKind::mul, ones({2}, u.dtype()), indices({0, 1, 0, 0}), u);
+  };
+  const auto slope = [&](const Tensor& u) { return grad([&](const Tensor& v) { return sum(f(v)); })(u); };
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const Tensor u = tensor(Shape{3, 4}, std::vector<float>{2, 0, 0, kInf, 2, 3, 4, 5, kInf, 7, 2, 3});
+  const std::vector<float> expected{0, 1, kInf, 0, 20, 1, 10, 8, 6, 1, kInf, kInf};
+  EXPECT_EQ(vmap(slope)(u).to_vector<float>(), expected);
+  EXPECT_EQ(vmap([&](const Tensor& v) { return slope(cast(v, DType::f16)); })(u).to_vector<float>(), expected);
+  // The second derivative along ones.
+  const auto twice = [&](const Tensor& v) { return grad([&](const Tensor& w) { return sum(slope(w)); })(v); };
+  EXPECT_EQ(vmap(twice)(u).to_vector<float>(), (std::vector<float>{kInf, 0, kInf, 2, 9, 0, 7, 6, 5, 0, kInf, kInf}));
+  const std::complex<float> i{0, 1};
+  const Tensor z = tensor(Shape{4}, std::vector<std::complex<float>>{2.0f + i, 3.0f, 0.0f, 1.0f - i});
+  // The gradient of a real part is the conjugate of the derivative.
+  const auto of_real = grad([&](const Tensor& v) { return sum(real(f(v))); })(z);
+  EXPECT_EQ(of_real.to_vector<std::complex<float>>(), (std::vector<std::complex<float>>{0.0f, 1.0f, 3.0f + i, 0.0f}));
 }
 
 }  // namespace

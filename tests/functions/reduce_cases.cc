@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "functions/named_cases.h"
 #include "weft/graph.h"
 
@@ -22,6 +24,8 @@ void add_reduce_cases(NamedCases& c) {
   c.refused("deviation", {x}, {{"axes", std::vector<std::int64_t>{0, 0}}}, [&] { deviation(x, {0, 0}); });
   c.refused("variance", {x}, {{"correction", Number(-1)}}, [&] { variance(x, {}, -1); });
   c.refused("deviation", {x}, {{"correction", Number(-0.5)}}, [&] { deviation(x, {}, -0.5); });
+  const double nan = std::nan("");
+  c.refused("variance", {x}, {{"correction", Number(nan)}}, [&] { variance(x, {}, nan); });
   for (const auto& [name, kind] : {std::pair("l1", ReduceKind::l1),
                                    {"log_sum_exp", ReduceKind::log_sum_exp},
                                    {"any", ReduceKind::any},

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 
@@ -15,6 +16,7 @@
 #include "weft/creation.h"
 #include "weft/derivatives.h"
 #include "weft/error.h"
+#include "weft/inspection.h"
 
 namespace weft::test {
 namespace {
@@ -130,6 +132,73 @@ TEST_P(LossesTest, TargetsOfZeroTakeNoPartInADivergence) {
   // 0.5 (log 0.5 + 1) twice.
   const Tensor x = tensor({1, 3}, {-1, -2, -1}), p = tensor({1, 3}, {0.5, 0, 0.5});
   EXPECT_NEAR(kl_div(x, p, LossReduction::sum).item<float>(), std::log(0.5) + 1, 1e-6);
+}
+
+// Of bounds that f32 does not hold, or whose square or reciprocal it does not, by the definitions.
+TEST_P(LossesTest, BoundsOfAnySize) {
+  using Function = std::function<Tensor(const Tensor&)>;
+  const auto forward = [](const Function& f) {
+    return Function([f](const Tensor& x) { return jvp(f)(x, ones_like(x)).second; });
+  };
+  const auto reverse = [](const Function& f) {
+    return Function([f](const Tensor& x) { return vjp(f)(x).second(ones_like(x)); });
+  };
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  for (const DType type : {DType::f32, DType::f64}) {
+    const bool wide = type == DType::f64;
+    if (wide && device.is_gpu()) continue;
+    const double greatest = finfo(type).max, least = wide ? 1e-290 : 2e-37;
+    std::vector<double> bounds{1e-300, 1e-50, 1e-40, 1e-36, 1e-25, 1e-12, 0.7, 1e12, 1e25, 3e38, 1e40, 1e50, 1e300};
+    for (const double bound : bounds) {
+      std::vector<double> x{0.0,  -0.0,  1.0,  -2.0, 1e-36,    -1e-20,    1e-8,
+                            1e10, -2e19, 1e25, 3e38, infinity, -infinity, nan};
+      for (const double part : {0.25, -0.75, 3.0, -100.0}) {
+        const double d = bound * part;
+        if (std::abs(d) >= (wide ? 1e-290 : 1e-36) && std::abs(d) <= greatest) x.push_back(d);
+      }
+      if (!wide) {
+        for (double& v : x) v = static_cast<float>(v);
+      }
+      // (A bound is rounded as x is.)
+      std::erase_if(x, [&](double v) { return std::abs(std::abs(v) - bound) < 1e-6 * bound; });
+      for (const bool huber : {true, false}) {
+        const Function loss = [=](const Tensor& t) {
+          return huber ? huber_loss(t, zeros_like(t), bound, LossReduction::none)
+                       : smooth_l1_loss(t, zeros_like(t), bound, LossReduction::none);
+        };
+        // Of orders 0, 1, 2; the loss over the bound is that of x over the bound, times a power of the bound.
+        const auto expected = [&](double v, int order) -> double {
+          if (std::isnan(v) && order < 2) return nan;
+          const bool inside = std::isnan(v) || std::abs(v) < bound;
+          const long double b = bound, size = std::abs(v), unit = huber ? b : 1;
+          if (order == 2) return inside ? static_cast<double>(unit / b) : 0;
+          if (order == 1) return static_cast<double>(inside ? v * (unit / b) : unit * std::copysign(1, v));
+          return static_cast<double>(inside ? unit * (size / b) * size / 2 : unit * (size - b / 2));
+        };
+        const std::pair<int, Function> all[] = {{0, loss},
+                                                {1, forward(loss)},
+                                                {1, reverse(loss)},
+                                                {2, forward(forward(loss))},
+                                                {2, forward(reverse(loss))},
+                                                {2, reverse(forward(loss))},
+                                                {2, reverse(reverse(loss))}};
+        for (const auto& [order, f] : all) {
+          const auto found = f(tensor(Shape{static_cast<std::int64_t>(x.size())}, x, type)).to_vector<double>();
+          for (std::size_t i = 0; i < x.size(); ++i) {
+            double want = expected(x[i], order);
+            if (std::abs(want) > greatest) want = std::copysign(infinity, want);
+            const bool same = std::isfinite(want)
+                                  ? std::abs(found[i] - want) <= std::abs(want) * (wide ? 1e-14 : 1e-6) + least
+                              : std::isnan(want) ? std::isnan(found[i])
+                                                 : found[i] == want;
+            EXPECT_TRUE(same) << (huber ? "huber_loss" : "smooth_l1_loss") << " of " << name(type) << ", bound "
+                              << bound << ", order " << order << " at " << x[i] << ": " << found[i] << ", expected "
+                              << want;
+          }
+        }
+      }
+    }
+  }
 }
 
 // The logits are read by one kernel on the way there, and by one on the way back, which writes their cotangents.

@@ -1,3 +1,5 @@
+#include <cmath>
+#include <format>
 #include <limits>
 
 #include "cpu/executor.h"
@@ -9,12 +11,14 @@
 #include "kernels/softmax/softmax_split.h"
 #include "kernels/split_form.h"
 #include "support/differential.h"
+#include "support/throws.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/norm.h"
 #include "weft/kernels/reduce.h"
 #include "weft/kernels/scan.h"
 #include "weft/kernels/softmax.h"
+#include "weft/kernels/table.h"
 
 namespace weft::test {
 namespace {
@@ -776,6 +780,25 @@ TEST(ReduceArguments, AreChecked) {
   EXPECT_THROW(run(ReduceKind::sum, output(DType::c64, {2, 3}), rows, {1}), InvalidArgument);
   EXPECT_THROW(run(ReduceKind::max, output(DType::c64, {2, 3}), output(DType::c64, {2}), {1}), InvalidArgument);
   EXPECT_NO_THROW(run(ReduceKind::sum, integers, bytes, {1}));
+  // By name as by the function, and as the functions of tensors do.
+  for (const auto& [op, name] : {std::pair(ReduceKind::variance, "variance"), {ReduceKind::deviation, "deviation"}}) {
+    const auto by = [&, op = op](double correction) { kernels::reduce(executor, op, x, rows, {{1}}, correction); };
+    const auto named = [&, name = name](double correction) {
+      kernels::call(executor, name,
+                    {.inputs = {{x}},
+                     .outputs = {{rows}},
+                     .attributes = {{"axes", std::vector<std::int64_t>{1}}, {"correction", correction}}});
+    };
+    for (const auto& [correction, text] : {std::pair(-1.0, "-1"), {-1e-300, "-1e-300"}, {std::nan(""), "nan"}}) {
+      const std::string expected = std::format("{}: the correction is {}, expected 0 or more", name, text);
+      EXPECT_EQ(refused_by([&, correction = correction] { by(correction); }), expected);
+      EXPECT_EQ(refused_by([&, correction = correction] { named(correction); }), expected);
+    }
+    for (const double correction : {0.0, 0.5, 7.0, std::numeric_limits<double>::infinity()}) {
+      EXPECT_NO_THROW(by(correction));
+      EXPECT_NO_THROW(named(correction));
+    }
+  }
   // A view of stride 0 can have any number of elements.
   const View endless(Buffer::host(4), 0, DType::f32, {std::int64_t{1} << 62}, {0});
   try {

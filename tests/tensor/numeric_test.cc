@@ -195,6 +195,57 @@ TEST_P(NumericTest, Derivatives) {
   }
 }
 
+// Values are mpmath's; SciPy's have fewer digits far below 0. At poles they are SciPy's.
+TEST_P(NumericTest, PolygammaBelowZero) {
+  const std::vector<double> points{-0.0625, -0.25, -0.5, -1.4375, -2.75, -7.5, -30.5, -100.25};
+  const std::pair<int, std::vector<double>> values[] = {
+      {1,
+       {257.80897111788568, 18.541879647671606, 8.9348022005446793, 9.7545354800250343, 19.433868949488464,
+        9.7447662821704326, 9.8373491328206849, 19.729283325349363}},
+      {2,
+       {8189.1359360580448, 122.69736678366236, -0.82879664423432, 12.572279151485866, -124.11765305971518,
+        -0.015564511795903923, -0.0010403121873537829, 124.02500820691771}},
+      {3,
+       {393224.32088379258, 1555.7633125348506, 193.40909103400244, 226.32123755968005, 1558.4897512832936,
+        194.81430592764459, 194.81811496853311, 1558.5454545884687}},
+      {4,
+       {25165789.830849302, 24473.199394184583, -3.4742498266672252, 1072.2093278420328, -24481.624740671533,
+        -0.001446124964677197, -6.4912478498421525e-6, 24481.574782764288}},
+      {10,
+       {6.3838524717969398e+19, 15220204428462.791, -42108.858768975492, 30251007438.334922, -15220204740670.251,
+        -0.00031534172813904273, -4.4063565878741952e-10, 15220204740668.341}},
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> poles{0.0, -0.0, -1, -2, -17, -1e10, -infinity};
+  for (const DType type : {DType::f32, DType::f64}) {
+    if (type == DType::f64 && device.is_gpu()) continue;
+    for (const auto& [order, expected] : values) {
+      const auto y = polygamma(order, tensor(points, type)).to_vector<double>();
+      for (std::size_t i = 0; i < points.size(); ++i) {
+        EXPECT_NEAR(y[i], expected[i], std::abs(expected[i]) * (type == DType::f64 ? 1e-14 : 4e-6))
+            << order << " of " << name(type) << " at " << points[i];
+      }
+    }
+    // Of any order, also where powers are past the range on the way.
+    std::vector<int> orders{1, 2, 8, 41};
+    if (!device.is_gpu()) orders.insert(orders.end(), {7, 30, 100, 101, 1000, std::numeric_limits<int>::max()});
+    for (const int order : orders) {
+      const double pole = order % 2 ? infinity : -infinity;
+      const auto y = polygamma(order, tensor(poles, type)).to_vector<double>();
+      for (std::size_t i = 0; i + 1 < poles.size(); ++i) EXPECT_EQ(y[i], pole) << order << " at " << poles[i];
+      EXPECT_TRUE(std::isnan(y.back())) << order;
+      const Tensor others = tensor({infinity, 0.5, 5.0, 1e3, 1e6, -0.5, -1.25, -20.5, -1e-3}, type);
+      const auto finite = polygamma(order, others).to_vector<double>();
+      EXPECT_EQ(std::abs(finite[0]), 0) << order;
+      EXPECT_THAT(finite, Each(Not(IsNan()))) << order;
+    }
+    const auto y = polygamma(0, tensor(poles, type)).to_vector<double>();
+    EXPECT_EQ(y[0], -infinity);
+    EXPECT_EQ(y[1], infinity);
+    for (std::size_t i = 2; i < y.size(); ++i) EXPECT_TRUE(std::isnan(y[i])) << poles[i];
+  }
+}
+
 // By the densities of the gamma and the beta distribution; at the ends their limits.
 TEST_P(NumericTest, DerivativesOfIncompleteFunctions) {
   const auto of = [](const Tensor& x, const auto& f) { return grad([&](const Tensor& t) { return sum(f(t)); })(x); };

@@ -81,7 +81,7 @@ TEST_P(PrintTest, SeparatorsOfOtherLanguages) {
             "[[ 1. ,  2.5,  3. ],\n [ 4. ,  5. , -6. ]]");
   EXPECT_EQ(to_string(tensor({2, 1, 2}, counted(4)), lists), "[[[0., 1.]],\n\n [[2., 3.]]]");
   EXPECT_EQ(to_string(tensor({2000}, counted(2000)), lists),
-            "[   0.,    1.,    2., ..., 1997., 1998., 1999.]");
+            "[0.000e+00, 1.000e+00, 2.000e+00, ..., 1.997e+03, 1.998e+03, 1.999e+03]");
   EXPECT_EQ(to_string(tensor({1}, {2}), lists), "[2.]");
 }
 

@@ -35,7 +35,8 @@ constexpr bool is_moment(ReduceKind op) { return op == ReduceKind::variance || o
 //   sum, prod, min, max, sum_squares, l1   x integer or floating; of sum and prod also c64
 //   mean, l2, log_sum, log_sum_exp         x floating; of mean also c64
 //   variance, deviation                    x floating: squared deviations from the mean, over n - `correction` (0: of a
-//                                          population, 1: of a sample; no less than 0), and its square root
+//                                          population, 1: of a sample; InvalidArgument unless it is 0 or more), and its
+//                                          square root
 //   any, all                               x of any type (true: not zero, so NaN too), y boolean
 //   count                                  x of any type: how many are not zero; y an integer of 32 or 64 bits. This is
 //                                          the sum of booleans, which `sum` refuses, as their sum is no boolean

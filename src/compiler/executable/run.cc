@@ -150,6 +150,7 @@ void Executable::Impl::replay(Recorded& recorded, const Run& run, gpu::Encoder& 
       divided |= encoder.replay(recorded.parts[impl.part_at(first)], recorded.ports);
     }
     bool holds(const compiler::Block& block) {
+      check_interruption();
       const View& v = conditions[static_cast<std::size_t>(&block - impl.schedule_.blocks.data())];
       if (v.buffer.is_number()) return v.buffer.data()[0] != std::byte{0};
       gpu::refuse_to_wait("a condition of the graph");

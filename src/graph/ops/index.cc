@@ -10,9 +10,12 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/ops/identity.h"
+#include "graph/ops/scan.h"
 #include "graph/ops/view.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
+#include "graph/segment_products.h"
 #include "kernels/index/scatter.h"
 #include "weft/array.h"
 #include "weft/creation.h"
@@ -223,6 +226,170 @@ Derivatives gather_vjp(const GatherAttributes& where, const Differentiated& node
       scattered(kernels::ScatterKind::add, where, zeros_of(x.type()), clamped_indices(where, x.shape(), indices), g),
       Tensor()};
 }
+
+// ---- Products of updates of one element: the derivatives of scatters that multiply.
+
+Tensor conjugate(const Tensor& x) { return x.dtype() == DType::c64 ? conj(x) : x; }
+Tensor zero_of(const Tensor& x) { return Graph::scalar(0, x.dtype()); }
+
+// Updates in the order of the elements that they go to, as a list along one axis.
+class SortedUpdates {
+ public:
+  SortedUpdates(const GatherAttributes& where, const Shape& x, const Tensor& indices) : where_(where) {
+    const bool rows = where.form == Selecting::rows, tuples = where.form == Selecting::tuples;
+    const int components = tuples ? static_cast<int>(indices.shape()[-1]) : 1, axis = rows ? 0 : where.axis;
+    if (rows) listed_axes_ = indices.rank();
+    if (tuples) listed_axes_ = indices.rank() - 1 - where.axis;
+    std::int64_t elements = 1;
+    for (int k = 0; k < components; ++k) elements *= x[where.axis + k];
+    // The element's number; of indices outside, which are of no element, the one behind the last.
+    const DType type = position_type(elements + 1);
+    const Tensor reached = clamped_indices(where, x, indices);
+    Tensor number;
+    for (int k = 0; k < components; ++k) {
+      const std::int64_t n = x[where.axis + k];
+      const Tensor given = cast(tuples ? squeeze(slice(reached, -1, k, k + 1), -1) : reached, type);
+      const Tensor at = select(given < 0, given + n, given);
+      number = number.defined() ? number * n + at : at;
+    }
+    number = listed(select(indices_inside(where, x, indices), number, elements), axis);
+    const Tensor order = argsort(number, axis), sorted = gather_elements(number, order, axis);
+    order_ = tuples ? expand_dims(order, -1) : order;
+    const std::int64_t n = number.shape()[axis];
+    std::vector<std::int64_t> before(static_cast<std::size_t>(number.rank()), 0), after = before;
+    after[static_cast<std::size_t>(axis)] = 1;
+    joined_ = pad(slice(sorted, axis, 0, n - 1) == slice(sorted, axis, 1, n), before, after);
+  }
+
+  // How products_of_others() change along a tangent of the updates.
+  Tensor tangents_of_others(const Tensor& updates, const Tensor& tangent) const {
+    const Tensor list = in_order(updates), joined = along_updates(where_, joined_, list.rank());
+    const Tensor made = weft::tangents_of_others(list, in_order(tangent), joined, where_.axis);
+    const Tensor back =
+        scattered(kernels::ScatterKind::assign, where_, zeros_of(made.type()), order_, made, Repeats::none);
+    return reshape(back, updates.shape());
+  }
+
+ private:
+  // With the axes that number rows or tuples as one, which begin at `first`.
+  Tensor listed(const Tensor& t, int first) const {
+    Shape shape = t.shape();
+    std::int64_t length = 1;
+    for (int d = 0; d < listed_axes_; ++d) {
+      length *= shape[first];
+      shape.erase(first);
+    }
+    shape.insert(first, length);
+    return reshape(t, shape);
+  }
+  Tensor in_order(const Tensor& updates) const { return gathered(where_, listed(updates, where_.axis), order_); }
+
+  const GatherAttributes& where_;
+  int listed_axes_ = 1;
+  Tensor order_, joined_;
+};
+
+// Of each element the product of its updates, and what it is without one that is 0 or, where none is, infinite.
+struct UpdateProducts {
+  Tensor all, without_one;
+};
+
+// As of prod() a zero counts more than infinities. Without `apart` infinities are among the others, which makes `all`
+// alone right.
+UpdateProducts update_products(const GatherAttributes& where, const Shape& x, const Tensor& indices,
+                               const Tensor& factors, bool apart) {
+  const bool real = factors.dtype() != DType::c64;
+  const auto number = [&](double v) { return Graph::scalar(v, factors.dtype()); };
+  const auto count = [&](const Tensor& condition) {
+    return scattered(kernels::ScatterKind::add, where, zeros_of({DType::i32, x}), indices, cast(condition, DType::i32),
+                     Repeats::combined);
+  };
+  const auto product = [&](const Tensor& of) {
+    return scattered(kernels::ScatterKind::mul, where, broadcast_to(number(1), x), indices, of, Repeats::in_order);
+  };
+  const Tensor zero = factors == number(0), zeros = count(zero), not_zero = select(zero, number(1), factors);
+  // With another zero, or another infinity, which NaN stays.
+  const auto with_zero = [&](const Tensor& rest) { return real ? select(is_nan(rest), rest, number(0)) : number(0); };
+  if (!apart || !real) {
+    const Tensor rest = product(not_zero), none = with_zero(rest);
+    return {select(zeros > 0, none, rest), select(zeros > 1, none, rest)};
+  }
+  const Tensor infinite = is_inf(factors), infinities = count(infinite);
+  const Tensor rest = product(select(infinite, sign(factors), not_zero)), none = with_zero(rest);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor more = select(is_nan(rest), rest, copysign(number(infinity), rest));
+  return {select(zeros > 0, none, select(infinities > 0, more, rest)),
+          select(zeros > 1, none, select(infinities > cast(zeros == 0, DType::i32), more, rest))};
+}
+
+// Of each update the product of the others of its element, which products of more than the type's range make infinite
+// or 0, as they do to the product itself.
+class ProductsOfOthers final : public CustomDerivative {
+ public:
+  ProductsOfOthers(GatherAttributes where, Shape x) : where_(where), x_(x) { results = 1; }
+  // (The matrix of derivatives is symmetric.)
+  Derivatives vjp(const Differentiated& call, std::span<const Tensor> g) const override {
+    if (!g[0].defined()) return std::vector<Tensor>(2);
+    return std::vector{conjugate(along(call.inputs, conjugate(g[0]))), Tensor()};
+  }
+  Derivatives jvp(const Differentiated& call, std::span<const Tensor> t) const override {
+    return std::vector{t[0].defined() ? along(call.inputs, t[0]) : Tensor()};
+  }
+  static Tensor of(const GatherAttributes& where, const Shape& x, const Tensor& indices, const Tensor& factors,
+                   const UpdateProducts& products) {
+    const Tensor reached = clamped_indices(where, x, indices);
+    const Tensor all = gathered(where, products.all, reached), rest = gathered(where, products.without_one, reached);
+    Tensor others = all / factors;
+    if (factors.dtype() != DType::c64) {
+      others = select(is_inf(factors), select(all == 0, all, rest * sign(factors)), others);
+    }
+    others = select(factors == zero_of(factors), rest, others);
+    return with_derivative(std::make_shared<const ProductsOfOthers>(where, x), std::vector{others},
+                           std::vector{factors, indices})[0];
+  }
+
+ private:
+  Tensor along(std::span<const Tensor> operands, const Tensor& tangent) const {
+    return SortedUpdates(where_, x_, operands[1]).tangents_of_others(operands[0], tangent);
+  }
+
+  GatherAttributes where_;
+  Shape x_;
+};
+
+// Of each element the product of its updates.
+class ProductsOfUpdates final : public CustomDerivative {
+ public:
+  ProductsOfUpdates(GatherAttributes where, Shape x) : where_(where), x_(x) { results = 1; }
+  Derivatives vjp(const Differentiated& call, std::span<const Tensor> g) const override {
+    if (!g[0].defined()) return std::vector<Tensor>(2);
+    const Tensor &factors = call.inputs[0], &indices = call.inputs[1];
+    const Tensor of_updates = gathered(where_, g[0], clamped_indices(where_, x_, indices));
+    const Tensor made = zeros_absorbing_product(of_updates, conjugate(others(call.inputs)));
+    return std::vector{
+        select(along_updates(where_, indices_inside(where_, x_, indices), factors.rank()), made, zero_of(made)),
+        Tensor()};
+  }
+  Derivatives jvp(const Differentiated& call, std::span<const Tensor> t) const override {
+    if (!t[0].defined()) return std::vector{Tensor()};
+    return std::vector{scattered(kernels::ScatterKind::add, where_, zeros_of({t[0].dtype(), x_}), call.inputs[1],
+                                 zeros_absorbing_product(t[0], others(call.inputs)))};
+  }
+  static Tensor of(const GatherAttributes& where, const Shape& x, const Tensor& indices, const Tensor& factors,
+                   const UpdateProducts& products) {
+    return with_derivative(std::make_shared<const ProductsOfUpdates>(where, x), std::vector{products.all},
+                           std::vector{factors, indices})[0];
+  }
+
+ private:
+  Tensor others(std::span<const Tensor> operands) const {
+    const UpdateProducts products = update_products(where_, x_, operands[1], operands[0], true);
+    return ProductsOfOthers::of(where_, x_, operands[1], operands[0], products);
+  }
+
+  GatherAttributes where_;
+  Shape x_;
+};
 
 // The rows or elements of x, where that is a conversion to a type of as many bits or more: taken first and converted
 // then, if these are no more; undefined: they are not.
@@ -605,7 +772,6 @@ Derivatives ScatterOp::vjp(const Differentiated& node, std::span<const Tensor> c
   const auto read = [&](const Tensor& t) { return gathered(where, t, reached); };
   const Tensor inside = along_updates(where, indices_inside(where, x.shape(), indices), updates.rank());
   const auto zero = [](const Tensor& like) { return Graph::scalar(0, like.dtype()); };
-  const auto conjugate = [](const Tensor& t) { return t.dtype() == DType::c64 ? conj(t) : t; };
   std::vector<Tensor> made(3);
   switch (a.op) {
     case ScatterKind::add:
@@ -634,20 +800,24 @@ Derivatives ScatterOp::vjp(const Differentiated& node, std::span<const Tensor> c
       break;
     }
     case ScatterKind::mul: {
+      // By the other factors: of x its updates, of an update x and the other updates of its element.
+      const Tensor factors = accumulated(updates);
+      const bool several = a.repeats != Repeats::none;
+      UpdateProducts products;
+      if (node.wanted[0] || several) {
+        products = update_products(where, x.shape(), indices, factors, node.wanted[2] != 0);
+      }
       if (node.wanted[0]) {
-        const Tensor ones = weft::ones(x.shape(), x.dtype());
-        made[0] = g * conjugate(scattered(ScatterKind::mul, where, ones, indices, updates));
+        const Tensor all = ProductsOfUpdates::of(where, x.shape(), indices, factors, products);
+        made[0] = cast(zeros_absorbing_product(accumulated(g), conjugate(all)), g.dtype());
       }
       if (!node.wanted[2]) break;
-      // The product of the others: y / update, and where the update is the only zero a product without it. Of several
-      // zeros the first derivatives are zeros; their second ones are not followed.
-      const Tensor is_zero = updates == zero(updates), one = Graph::scalar(1, updates.dtype());
-      const Tensor zeros =
-          scattered(ScatterKind::add, where, zeros_of({DType::i32, x.shape()}), indices, cast(is_zero, DType::i32));
-      const Tensor only_zero = logical_and(is_zero, read(zeros) == Graph::scalar(1, DType::i32));
-      const Tensor without = scattered(ScatterKind::mul, where, x, indices, select(only_zero, one, updates));
-      const Tensor others = select(only_zero, read(without), read(y) / select(is_zero, one, updates));
-      made[2] = select(inside, read(g) * conjugate(others), zero(g));
+      Tensor others = accumulated(read(x));
+      if (several) {
+        others = zeros_absorbing_product(others, ProductsOfOthers::of(where, x.shape(), indices, factors, products));
+      }
+      const Tensor of_updates = zeros_absorbing_product(accumulated(read(g)), conjugate(others));
+      made[2] = select(inside, cast(of_updates, g.dtype()), zero(g));
       break;
     }
   }

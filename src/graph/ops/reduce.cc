@@ -60,7 +60,6 @@ constexpr TypeSet kSquaresLeaveRange = {DType::f32, DType::bf16, DType::f64, DTy
 
 Tensor moment(ReduceKind kind, const Tensor& x, const Axes& axes, double correction, bool keep_dims) {
   const std::vector<int> sorted = sorted_axes(kernels::reduce_name(kind), x, axes);
-  check_correction(correction);
   const Tensor v = cast(x, averaged(x.dtype()));
   const auto of = [&](const Tensor& t, bool keep) {
     return apply(make_op<ReduceOp>(ReduceAttributes{kind, sorted, keep, correction}), {t});
@@ -95,6 +94,7 @@ void ReduceAttributes::fields(AttributeVisitor& v) {
 }
 
 std::vector<TensorType> ReduceOp::infer(std::span<const TensorType> in) const {
+  if (kernels::is_moment(a.kind)) kernels::check_correction(name(), a.correction);
   return {{infer_dtype(name(), {&in[0]}), reduced(in[0].shape, a.axes, a.keep_dims)}};
 }
 

@@ -2,9 +2,13 @@
 #include "weft/expressions.h"
 
 #include <algorithm>
+#include <cmath>
 #include <format>
 #include <iterator>
+#include <utility>
+#include <vector>
 
+#include "core/f32_factors.h"
 #include "core/format.h"
 #include "core/nearest.h"
 #include "kernels/elementwise/function_text.h"
@@ -30,6 +34,17 @@ class Maker {
     x = e.cast(value, type_);
   }
   int number(double v) { return e_.constant(v, type_); }
+  // The numbers of the type in which it computes, of which the product is v.
+  std::vector<double> factors(double v) const { return is_wide() ? std::vector{v} : f32_factors(v); }
+  int times(int a, double v) {
+    for (const double f : factors(v)) a = (*this)(mul, a, number(f));
+    return a;
+  }
+  int over(int a, double v) {
+    for (const double f : factors(v)) a = (*this)(ScalarOp::div, a, number(f));
+    return a;
+  }
+  bool is_wide() const { return type_ == DType::f64; }
   int operator()(ScalarOp op, int a) { return e_.apply(op, {a}); }
   int operator()(ScalarOp op, int a, int b) { return e_.apply(op, {a, b}); }
   int operator()(ScalarOp op, int a, int b, int c) { return e_.apply(op, {a, b, c}); }
@@ -50,11 +65,20 @@ int where_it_counts(Maker& m, int condition) { return m(select, condition, m.x, 
 // PyTorch's first derivative is that of the negative side, and the second that of the other.
 int exponential_below(Maker& m, double slope, double scale, double positive) {
   const int negative = m(less, m.x, m.number(0)), x = where_it_counts(m, negative);
-  const int scaled = scale == 1 ? x : m(ScalarOp::div, x, m.number(scale));
-  const int below = m(mul, m(ScalarOp::expm1, scaled), m.number(slope * scale));
+  const int scaled = scale == 1 ? x : m.over(x, scale);
+  int below = m.times(m(ScalarOp::expm1, scaled), slope * scale);
+  // Of a large scale the quotient may be denormal where exp(x / scale) - 1 is x / scale.
+  if (scale > 0x1p30) {
+    const double near = -scale * (m.is_wide() ? 0x1p-55 : 0x1p-26);
+    below = m(select, m(greater, x, m.number(near)), slope == 1 ? x : m.times(x, slope), below);
+  }
   int above = m.x;
   if (slope != positive) {
-    above = m(mul, m.x, m(select, m(equal, m.x, m.number(0)), m.number(slope), m.number(positive)));
+    const int zero = m(equal, m.x, m.number(0));
+    double other = positive;
+    for (const double f : m.factors(slope)) {
+      above = m(mul, above, m(select, zero, m.number(f), m.number(std::exchange(other, 1))));
+    }
   } else if (positive != 1) {
     above = m(mul, m.x, m.number(positive));
   }
@@ -73,7 +97,7 @@ int relu6(Expression& e, int x) { return hardtanh(e, x, 0, 6); }
 int leaky_relu(Expression& e, int x, double alpha) {
   Maker m(e, "leaky_relu", x);
   // Of NaN PyTorch's derivative is that of the negative side, too.
-  return m.result(m(select, m(greater, m.x, m.number(0)), m.x, m(mul, m.x, m.number(alpha))));
+  return m.result(m(select, m(greater, m.x, m.number(0)), m.x, m.times(m.x, alpha)));
 }
 
 int elu(Expression& e, int x, double alpha) {
@@ -95,13 +119,20 @@ int celu(Expression& e, int x, double alpha) {
 
 int hardsigmoid(Expression& e, int x, double alpha, double beta) {
   Maker m(e, "hardsigmoid", x);
-  const int line = m(ScalarOp::fma, m.x, m.number(alpha), m.number(beta));
+  const bool ordinary = m.factors(alpha).size() == 1;
+  const int line =
+      ordinary ? m(ScalarOp::fma, m.x, m.number(alpha), m.number(beta)) : m(add, m.times(m.x, alpha), m.number(beta));
   const int inside = m(clamp, line, m.number(0), m.number(1));
   if (alpha == 0) return m.result(inside);
   // Where x is at an end of the line tells x: the line's own value there is rounded, and its derivative would be alpha.
   const ScalarOp below = alpha > 0 ? less_equal : greater_equal, above = alpha > 0 ? greater_equal : less_equal;
-  const int rest = m(select, m(above, m.x, m.number((1 - beta) / alpha)), m.number(1), inside);
-  return m.result(m(select, m(below, m.x, m.number(-beta / alpha)), m.number(0), rest));
+  // (An end that is too near to 0 for f32 is beside it.)
+  const auto end = [&](double y) {
+    const double at = y / alpha;
+    return at == 0 || m.is_wide() ? at : std::copysign(std::max(std::abs(at), 0x1p-149), at);
+  };
+  const int rest = m(select, m(above, m.x, m.number(end(1 - beta))), m.number(1), inside);
+  return m.result(m(select, m(below, m.x, m.number(end(-beta))), m.number(0), rest));
 }
 
 int hardswish(Expression& e, int x) {

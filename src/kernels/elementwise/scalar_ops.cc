@@ -51,10 +51,19 @@ constexpr std::string_view kTrigamma = "select(less($0, 0), -$g, $g) * (" WEFT_T
 
 // The derivative of a power for its base. For an exponent 0 as a quotient that is 0 and whose derivatives are those of
 // the power, with no 0 · ∞ on the way. Of a base 0 with an exponent 0 or 1 there is no derivative of it for the
-// exponent; like the power's own it is 0.
-#define WEFT_POWER_SLOPE                                                       \
+// exponent; like the power's own it is 0. With an exponent between these it is ∞ without the factor, whose derivative
+// for the exponent would add ∞ to the -∞ of the power's.
+#define WEFT_ROOT_OF_0 "logical_and(equal($0, 0), logical_and(greater($1, 0), less($1, 1)))"
+#define WEFT_POWER_SLOPE_OF(others)                                            \
   "select(equal($1, 0), select(greater(abs($0), 0), $g * $r * ($1 / $0), 0), " \
-  "select(logical_and(equal($0, 0), equal($1, 1)), $g, $g * $1 * pow($0, $1 - 1)))"
+  "select(logical_and(equal($0, 0), equal($1, 1)), $g, " others "))"
+#define WEFT_POWER_SLOPE \
+  WEFT_POWER_SLOPE_OF("select(" WEFT_ROOT_OF_0 ", $g * pow($0, $1 - 1), $g * $1 * pow($0, $1 - 1))")
+// That for the exponent. Of a base 0 with an exponent between 0 and 1 it is 0 as above 1, by a number in place of the
+// logarithm, which leaves its derivative for the base -∞, as it is for the other order.
+#define WEFT_EXPONENT_SLOPE                                                               \
+  "select(logical_and(equal($0, 0), logical_or(equal($1, 0), greater_equal($1, 1))), 0, " \
+  "$g * $r * select(" WEFT_ROOT_OF_0 ", -80, log($0)))"
 // 1 - tanh(x)², far from 0.
 #define WEFT_TANH_TAIL(x) "4 * sigmoid(2 * " x ") * sigmoid(-2 * " x ")"
 
@@ -314,7 +323,7 @@ constexpr ScalarOpInfo kOps[] = {
         .with({.arithmetic = true, .cancels_itself = true, .discontinuous = true, .error = kRounded}),
     differentiable({ScalarOp::pow, "pow", 2, kNumber, same, 4.8f, "pow_f32($0, $1)", "pow_i32($0, $1)",
                     "pow_u32($0, $1)", "pow_i64($0, $1)", "pow_u64($0, $1)", "", "pow_narrow($0, $1)"},
-                   WEFT_POWER_SLOPE, "select(logical_and(equal($0, 0), greater_equal($1, 0)), 0, $g * $r * log($0))")
+                   WEFT_POWER_SLOPE, WEFT_EXPONENT_SLOPE)
         .with({.neutral = 1,
                .discontinuous = true,
                .derivative_by_numbers = "select(equal($1, 0), 0, $g * $1 * pow($0, $1 - 1))"}),
@@ -474,7 +483,8 @@ constexpr ComplexForm kComplexForms[] = {
     // The power of 0 is a number where its derivative for the exponent is 0.
     {ScalarOp::pow,
      "pow_c64($0, $1)",
-     {WEFT_POWER_SLOPE, "select(logical_and(equal($0, 0), equal($r, $r)), 0, $g * $r * log($0))"}},
+     {WEFT_POWER_SLOPE_OF("$g * $1 * pow($0, $1 - 1)"),
+      "select(logical_and(equal($0, 0), equal($r, $r)), 0, $g * $r * log($0))"}},
 };
 
 constexpr auto kAllOps = [] {

@@ -71,6 +71,7 @@ ReduceProblem check(ReduceKind op, const View& x, const View& y, std::span<const
                     const Fusion& fusion) {
   const auto& [prologue, epilogue] = fusion;
   const std::string_view kernel = reduce_name(op);
+  if (is_moment(op)) check_correction(kernel, correction);
   std::vector<View> inputs{x};
   inputs.insert(inputs.end(), prologue.operands.begin(), prologue.operands.end());
   if (!prologue.expression && inputs.size() != 1) {
@@ -513,6 +514,10 @@ void run(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<
 }
 
 }  // namespace
+
+void check_correction(std::string_view function, double correction) {
+  if (!(correction >= 0)) throw InvalidArgument("{}: the correction is {}, expected 0 or more", function, correction);
+}
 
 void reduce(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes, double correction,
             const Fusion& fusion) {

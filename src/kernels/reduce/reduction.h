@@ -15,6 +15,10 @@ namespace weft::kernels {
 // The name of the kernel: "reduce_sum", "variance".
 std::string_view reduce_name(ReduceKind op);
 
+// Of variances, whose divisor is the number of elements less the correction, or 0 where that is more: throws
+// InvalidArgument in the name of `function` unless it is 0 or more.
+void check_correction(std::string_view function, double correction);
+
 // The axes of x that are reduced. Throws InvalidArgument in the name of `kernel` unless each is named once and y has
 // x's shape with their sizes 1, or without them.
 AxisMask checked_axes(std::string_view kernel, const TensorType& x, const View& y, std::span<const int> axes);
