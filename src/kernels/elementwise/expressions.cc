@@ -61,17 +61,34 @@ class Maker {
 // elsewhere, infinite or NaN, are not multiplied by 0.
 int where_it_counts(Maker& m, int condition) { return m(select, condition, m.x, m.number(0)); }
 
+// scale · (exp(x / scale) - 1) of x that are 0 or less.
+int scaled_exponential(Maker& m, int x, double scale) {
+  if (scale == 1) return m(ScalarOp::expm1, x);
+  const bool ordinary = m.factors(scale).size() == 1;
+  if (ordinary) {
+    const int y = m(mul, m(ScalarOp::expm1, m(ScalarOp::div, x, m.number(scale))), m.number(scale));
+    // Of a large scale the quotient may be denormal where it is all that counts.
+    if (scale < 0x1p30) return y;
+    return m(select, m(greater, x, m.number(-scale * (m.is_wide() ? 0x1p-55 : 0x1p-26))), x, y);
+  }
+  if (std::abs(scale) < 1) return m(select, m(less, x, m.number(0)), m.number(-scale), m.number(0));
+  // The quotient is no further from 0 than 4: x Σ (x / scale)^k / (k + 1)!, whose derivatives have no factor past the
+  // range. (1 / scale is denormal in them, and 0 to a GPU.)
+  const int quotient = m.over(x, scale);
+  double factorial = 1;
+  std::vector<double> c;
+  for (int k = 1; k <= 21; ++k) c.push_back(1 / (factorial *= k));
+  int sum = m.number(c.back());
+  for (std::size_t k = c.size() - 1; k-- > 0;) sum = m(ScalarOp::fma, sum, quotient, m.number(c[k]));
+  return m(mul, x, sum);
+}
+
 // slope · scale · (exp(x / scale) - 1) of negative x, else slope · x at 0 and `positive` · x above, also of NaN: at 0
 // PyTorch's first derivative is that of the negative side, and the second that of the other.
 int exponential_below(Maker& m, double slope, double scale, double positive) {
   const int negative = m(less, m.x, m.number(0)), x = where_it_counts(m, negative);
-  const int scaled = scale == 1 ? x : m.over(x, scale);
-  int below = m.times(m(ScalarOp::expm1, scaled), slope * scale);
-  // Of a large scale the quotient may be denormal where exp(x / scale) - 1 is x / scale.
-  if (scale > 0x1p30) {
-    const double near = -scale * (m.is_wide() ? 0x1p-55 : 0x1p-26);
-    below = m(select, m(greater, x, m.number(near)), slope == 1 ? x : m.times(x, slope), below);
-  }
+  int below = scaled_exponential(m, x, scale);
+  if (slope != 1 || scale == 1) below = m.times(below, slope);
   int above = m.x;
   if (slope != positive) {
     const int zero = m(equal, m.x, m.number(0));
