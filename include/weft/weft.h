@@ -31,6 +31,7 @@
 #include "weft/graph_file.h"
 #include "weft/indexing.h"
 #include "weft/inspection.h"
+#include "weft/interruption.h"
 #include "weft/kernels.h"
 #include "weft/kernels/table.h"
 #include "weft/linalg.h"

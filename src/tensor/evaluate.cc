@@ -258,6 +258,7 @@ Device device_of(const Tensor& x) {
   if (x.has_data()) return x.device();
   const Tensor dense = contiguous(x);
   PendingGraph pending(std::span(&dense, 1), PendingGraph::Use::look);
+  if (!pending.empty()) pending.prepare();
   return device_of(pending, nullptr);
 }
 

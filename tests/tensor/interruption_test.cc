@@ -56,8 +56,9 @@ TEST_P(InterruptionTest, LoopsEnd) {
 TEST_P(InterruptionTest, TheInnermostScopeCounts) {
   int outer = 0, inner = 0;
   const InterruptionScope outside([&] { ++outer; });
+  // Longer than the interval of checks on any machine.
   const auto work = [&] {
-    return fori_loop(0, 3000, [&](const Tensor&, const Tensor& y) { return tanh(matmul(y, x_)); }, x_).read<float>();
+    return fori_loop(0, 30000, [&](const Tensor&, const Tensor& y) { return tanh(matmul(y, x_)); }, x_).read<float>();
   };
   std::vector<float> values;
   {
