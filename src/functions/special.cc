@@ -218,11 +218,12 @@ constexpr Function kLogit = {
       return of_floats(x, [](const Tensor& v) {
         // 1 / (x (1 - x)), the same at both zeros, and NaN outside, where the steps' own derivatives are numbers;
         // around ½ by the distance from it, so that what is 0 there is exact near it.
-        static const auto derivative = std::make_shared<const OfElements>([](const Tensor& at, const Tensor& y) {
+        static const auto derivative = std::make_shared<const OfElements>([](const Tensor& at, const Tensor&) {
           const Tensor inside = (at >= 0) & (at <= 1), near = abs(at - number(at, 0.5)) < number(at, 0.25);
           const Tensor middle = 4 / (1 - square(select(near, 2 * at - 1, 0)));
           const Tensor slope = select(near, middle, reciprocal(maximum(at, 0)) + reciprocal(1 - at));
-          return select(inside, slope, y * number(y, std::numeric_limits<double>::quiet_NaN()));
+          // (Derivatives of this reciprocal are NaN at all orders.)
+          return select(inside, slope, reciprocal(at * number(at, std::numeric_limits<double>::quiet_NaN())));
         });
         // From ¼ on 2x - 1 is exact, below it nothing cancels in the difference of logarithms.
         const Tensor low = v < number(v, 0.25), a = select(low, v, number(v, 0.25)), b = select(low, number(v, 0.5), v);
