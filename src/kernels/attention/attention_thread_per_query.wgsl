@@ -15,7 +15,7 @@
     bounded: flag
     staged: flag
     splits: 1, 2, 4, 8
-    threads_per_row: 1, 2, 4, 8
+    threads_per_row: 1, 2, 4
     chunk: number
     tile: number
     v_rows: number
