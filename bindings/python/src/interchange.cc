@@ -281,7 +281,7 @@ nb::object call_dlpack(nb::handle object, std::optional<bool> copy, bool on_host
   newest["max_version"] = nb::make_tuple(1, 0);
   if (!on_host) newest["dl_device"] = nb::make_tuple(static_cast<int>(dlpack::kCpu), 0);
   if (copy == false || !on_host) newest["copy"] = !on_host;
-  PyObject* capsule = PyObject_Call(method.ptr(), nb::make_tuple().ptr(), newest.ptr());
+  PyObject* capsule = PyObject_Call(method.ptr(), nb::steal(PyTuple_New(0)).ptr(), newest.ptr());
   if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {  // of before version 1
     PyErr_Clear();
     if (!on_host) refuse("from_dlpack: the array is on another device, and its library does not copy; copy it to the host");

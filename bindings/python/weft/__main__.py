@@ -7,9 +7,9 @@ import sys
 
 def main() -> None:
     beside = os.path.join(os.path.dirname(__file__), "bin", "weft")
-    program = beside if os.access(beside, os.X_OK) else os.environ.get("WEFT_PROGRAM") or shutil.which("weft")
+    program = beside if os.access(beside, os.X_OK) else shutil.which("weft")
     if not program:
-        sys.exit("weft: this installation has no program weft; WEFT_PROGRAM may name one")
+        sys.exit("weft: this installation has no program weft, and PATH names none")
     os.execv(program, [program, *sys.argv[1:]])
 
 
