@@ -70,7 +70,7 @@ wgpu::BindGroup BindGroupCache::get(const BindLayout& layout, const ParamRange& 
   if (!context_->owned || (foreign && callbacks_come_alone())) scope.emplace(*context_);
   wgpu::BindGroup group = context_->device.CreateBindGroup(&descriptor);
   if (scope) scope->collect("binding buffers");
-  if (entries_.size() >= kMaxEntries) entries_.clear();
+  if (entries_.size() >= (context_->capabilities.software ? kMaxEntriesOfSoftware : kMaxEntries)) entries_.clear();
   entries_.emplace(hash, Entry{&layout, params, {ranges.begin(), ranges.end()}, group, now_, foreign});
   return group;
 }

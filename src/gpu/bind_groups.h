@@ -23,7 +23,8 @@ struct BoundRange {
 // Keyed by WebGPU's buffers, not by Weft's handles: a pool buffer that is reused under a new handle finds its bind
 // group. Groups of a pool buffer are removed when the pool destroys it, and all when they were not used for kAge
 // submits, so that a program whose sizes change does not fill the memory; groups with a caller's buffer after
-// kForeignAge submits, so that a caller's memory is not held long after the caller dropped it.
+// kForeignAge submits, so that a caller's memory is not held long after the caller dropped it. A software GPU maps a
+// page for each, and a Linux process has at most 65,530 mappings.
 class BindGroupCache {
  public:
   BindGroupCache(std::shared_ptr<Context> context, std::shared_ptr<BufferPool> pool);
@@ -36,7 +37,7 @@ class BindGroupCache {
   std::size_t size() const { return entries_.size(); }
 
   static constexpr std::uint64_t kForeignAge = 64, kAge = 1024;
-  static constexpr std::size_t kMaxEntries = 32768;
+  static constexpr std::size_t kMaxEntries = 32768, kMaxEntriesOfSoftware = 4096;
 
  private:
   struct Entry {

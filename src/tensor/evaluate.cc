@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -30,7 +31,10 @@ namespace {
 // The executables of what is evaluated on a device. They share their constants and the memory of their intermediates.
 class Executables {
  public:
-  explicit Executables(const Device& device) : device_(device) { options_.constants = make_constant_store(device); }
+  explicit Executables(const Device& device) : device_(device) {
+    options_.constants = make_constant_store(device);
+    if (device.is_gpu() && device.gpu().capabilities().software) most_steps_ = kStepsOfSoftware;
+  }
   const Device& device() const { return device_; }
   const std::shared_ptr<ConstantStore>& store() const { return options_.constants; }
   RunAhead& run_ahead() { return run_ahead_; }
@@ -44,7 +48,7 @@ class Executables {
       slot->used = ++now_;
       if (slot->is_made.load(std::memory_order_acquire)) return slot->executable;
       entry = slot;
-      if (entries_.size() > kMost) drop_older_half();
+      if (entries_.size() > kMost || (steps_ > most_steps_ && entries_.size() > kFew)) drop_older_half();
     }
     // Threads that want the same one wait for one compilation.
     const std::lock_guard lock(entry->making);
@@ -55,6 +59,8 @@ class Executables {
       }
       entry->executable = compiler::compile_now(pending.graph(), device_, options);
       entry->is_made.store(true, std::memory_order_release);
+      const std::lock_guard all(mutex_);
+      steps_ += entry->executable.report().steps.size();
     }
     return entry->executable;
   }
@@ -64,11 +70,14 @@ class Executables {
     decltype(entries_) dropped;  // after the lock
     const std::lock_guard lock(mutex_);
     dropped.swap(entries_);
+    steps_ = 0;
   }
 
  private:
   // Each takes some 5 to 20 KiB of the host, beside its kernels.
-  static constexpr std::size_t kMost = 1024;
+  static constexpr std::size_t kMost = 1024, kFew = 32;
+  // A software GPU maps a page for each bind group, one a step, and a Linux process has at most 65,530 mappings.
+  static constexpr std::size_t kStepsOfSoftware = 8192;
   struct Entry {
     std::uint64_t used = 0;
     std::mutex making;
@@ -82,6 +91,10 @@ class Executables {
     const auto middle = used.begin() + static_cast<std::ptrdiff_t>(used.size() / 2);
     std::ranges::nth_element(used, middle);
     std::erase_if(entries_, [oldest = *middle](const auto& e) { return e.second->used < oldest; });
+    steps_ = 0;
+    for (const auto& [key, entry] : entries_) {
+      if (entry->is_made.load(std::memory_order_acquire)) steps_ += entry->executable.report().steps.size();
+    }
   }
 
   const Device device_;
@@ -89,6 +102,7 @@ class Executables {
   RunAhead run_ahead_;
   std::mutex mutex_;
   std::uint64_t now_ = 0;
+  std::size_t steps_ = 0, most_steps_ = std::numeric_limits<std::size_t>::max();  // of all executables
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;
 };
 

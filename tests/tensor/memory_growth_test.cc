@@ -45,6 +45,13 @@ std::optional<std::int64_t> resident_size() {
   return resident * 4096;
 }
 
+// Of the process; none where the system does not say it in this file, as Linux does.
+std::optional<std::int64_t> memory_mappings() {
+  std::ifstream file("/proc/self/maps");
+  if (!file) return std::nullopt;
+  return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+}
+
 class MemoryGrowthTest : public testing::TestWithParam<std::string> {
  protected:
   MemoryGrowthTest() { set_default_device(device); }
@@ -345,6 +352,21 @@ TEST_P(MemoryGrowthTest, ExecutablesLetGo) {
     kept[static_cast<std::size_t>(i % 4)].run(std::vector{in}, std::vector{out});
     (void)f(in);
   });
+}
+
+// A software GPU maps a page for each bind group that is kept, and Linux lets a process have 65,530 mappings.
+TEST_P(MemoryGrowthTest, MappingsOfManyGraphs) {
+  const auto before = memory_mappings();
+  if (!before) GTEST_SKIP() << "this system does not tell of mappings";
+  if (GetParam() != "lavapipe") GTEST_SKIP() << "the same limits hold for every software GPU";
+  constexpr int kGraphs = 400, kSteps = 50;
+  for (int n = 1; n <= kGraphs; ++n) {
+    const Tensor x = full({n, n}, 1.0 / n) * 1;
+    Tensor y = ones({2, n}) * 1;
+    for (int k = 0; k < kSteps; ++k) y = matmul(y, x);
+    EXPECT_NEAR(y.sum().item<float>(), 2 * n, 1e-3 * n);
+  }
+  EXPECT_LE(*memory_mappings() - *before, kGraphs * kSteps * 3 / 4);
 }
 
 // A run that fails lets go, too.
