@@ -37,7 +37,7 @@ class BindGroupCache {
   std::size_t size() const { return entries_.size(); }
 
   static constexpr std::uint64_t kForeignAge = 64, kAge = 1024;
-  static constexpr std::size_t kMaxEntries = 32768, kMaxEntriesOfSoftware = 4096;
+  static constexpr std::size_t kMaxEntries = 32768, kMaxEntriesOfSoftware = 2048;
 
  private:
   struct Entry {

@@ -77,7 +77,7 @@ class Executables {
   // Each takes some 5 to 20 KiB of the host, beside its kernels.
   static constexpr std::size_t kMost = 1024, kFew = 32;
   // A software GPU maps a page for each bind group, one a step, and a Linux process has at most 65,530 mappings.
-  static constexpr std::size_t kStepsOfSoftware = 8192;
+  static constexpr std::size_t kStepsOfSoftware = 4096;
   struct Entry {
     std::uint64_t used = 0;
     std::mutex making;
