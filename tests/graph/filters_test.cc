@@ -106,6 +106,22 @@ TEST_P(Filters, CompiledMappedAndDifferentiatedTwice) {
   EXPECT_LT(largest(by_differences - exact), 2e-2f * largest(exact));
 }
 
+// Among functions that fuse with it, against the cpu's values.
+TEST_P(Filters, FusedWithNeighbours) {
+  const auto f = [](const Tensor& x) {
+    const Tensor b = tensor({0.5f, 0.25f}), a = tensor({1.0f, -0.5f, 0.125f});
+    const Tensor y = tanh(lfilter(b, a, x * 0.5f + 1) * 2 - x);
+    return lfilter(a, b * 4, y, 0) + sum(y, {0});
+  };
+  const auto gradient = grad([&](const Tensor& x) { return sum(square(f(x))); });
+  const Tensor x = some({33, 257});
+  const Tensor y = to(compile(f)(x), Device::cpu()), dx = to(compile(gradient)(x), Device::cpu());
+  const DefaultDeviceScope there(Device::cpu());
+  const Tensor x_there = to(x, Device::cpu()), expected = gradient(x_there);
+  EXPECT_LT(largest(y - f(x_there)), 1e-4);
+  EXPECT_LT(largest(dx - expected), 1e-4f * largest(expected));
+}
+
 TEST(FilterErrors, AreTyped) {
   const Tensor x = ones({2, 10}), b = ones({2}), a = ones({3}), sos = ones({2, 6});
   EXPECT_THROW(lfilter({}, a, x), InvalidArgument);

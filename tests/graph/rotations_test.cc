@@ -128,6 +128,23 @@ TEST_P(Rotations, CompiledAndMapped) {
   EXPECT_LT(largest(compile(gradient)(x) - gradient(x)), 1e-4);
 }
 
+// Among functions that fuse with it, with all that a model gives it, against the cpu's values.
+TEST_P(Rotations, FusedWithNeighbours) {
+  const auto f = [](const Tensor& x, const Tensor& weight) {
+    const Tensor normal = rms_norm(x * 2 + 0.5f, weight, 1e-6), positions = arange(0, 6, 1, DType::i32) * 3;
+    const Tensor turned = rotary_embedding(silu(normal), {.positions = positions, .dims = 8, .interleaved = true});
+    const Tensor halves = rotary_embedding(tanh(normal) - 0.25f, {.offset = 5, .scale = 0.5});
+    return softmax(turned * halves, -1) + exp(halves) * 0.1f;
+  };
+  const Tensor x = some({2, 4, 6, 16}), weight = some({16}, 0.3);
+  const auto gradient = [&](const Tensor& w) { return grad([&f, w](const Tensor& t) { return sum(square(f(t, w))); }); };
+  const Tensor y = to(compile(f)(x, weight), Device::cpu()), dx = to(compile(gradient(weight))(x), Device::cpu());
+  const DefaultDeviceScope there(Device::cpu());
+  const Tensor x_there = to(x, Device::cpu()), weight_there = to(weight, Device::cpu());
+  EXPECT_LT(largest(y - f(x_there, weight_there)), 1e-5);
+  EXPECT_LT(largest(dx - gradient(weight_there)(x_there)), 1e-4);
+}
+
 // Elements behind those that are rotated keep their bits; NaN stays in its pair.
 TEST_P(Rotations, SpecialValues) {
   const float nan = NAN, inf = INFINITY;
