@@ -47,7 +47,7 @@ fetch_python_modules() (
 
 # python_of_package ARGS...: that Python, which finds the package. Without a word on the device it is the cpu.
 python_of_package() {
-  "${prefix[@]}" env PYTHONPATH="$python_build/package:$python_modules" PYTHONDONTWRITEBYTECODE=1 \
+  "${prefix[@]}" env PYTHONPATH="$python_build/package:$python_modules${PYTHONPATH:+:$PYTHONPATH}" PYTHONDONTWRITEBYTECODE=1 \
     WEFT_DEVICE="${WEFT_DEVICE:-cpu}" python3 "$@"
 }
 
