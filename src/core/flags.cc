@@ -102,6 +102,7 @@ constexpr VariableInfo kOtherVariables[] = {
     {"WEFT_MLX_SOURCE", "./dev mlx: a directory that holds MLX's source, instead of fetching it."},
     {"WEFT_NAGA", "Tests: the program naga, the other WGSL compiler."},
     {"WEFT_REQUIRE_NAGA", "Tests: on: without naga they fail."},
+    {"WEFT_REQUIRE_PYPI", "Tests of the Python package: on: without PyPI they fail."},
     {"WEFT_TEST_DATA", "Tests: where their data are, if not in the source tree."},
     {"WEFT_TEST_DEVICES", "Tests: the devices that they run on; all by default."},
     {"WEFT_REQUIRE_DEVICES", "Tests: devices without which they fail."},
