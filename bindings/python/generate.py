@@ -9,6 +9,7 @@ types of all functions for checkers and editors (*.pyi).
 from __future__ import annotations
 
 import importlib
+import inspect
 import pathlib
 import re
 import sys
@@ -139,7 +140,43 @@ def write_stubs(package: pathlib.Path) -> None:
                 text += "\n" + "\n".join(f"from weft.{source_module} import {n} as {n}" for n in line.split(", ")) + "\n"
         target = package / ("__init__.pyi" if module == "weft" else f"{module[5:]}.pyi")
         target.write_text(text)
+    (package / "webnn.pyi").write_text(webnn_stub(weft.webnn))
     (package / "_core.pyi").write_text(core_stub(weft, functions, core))
+
+
+def webnn_stub(webnn: object) -> str:
+    """Of the module itself, whose operations are made of rows."""
+    lines = [
+        "# Made by generate.py from the library's rows.",
+        "from typing import Any, Mapping, NamedTuple, Sequence",
+        "",
+        "from weft._core import Array as Array, Device as Device",
+        "from weft._types import DTypeLike",
+    ]
+    for name in webnn.__all__:  # type: ignore[attr-defined]
+        value = getattr(webnn, name)
+        if getattr(core_of(webnn), name, None) is value:
+            lines.append(f"from weft._core import {name} as {name}")
+        elif not isinstance(value, type):
+            lines += ["", f"def {name}{inspect.signature(value)}: ..."]
+        elif issubclass(value, tuple):
+            lines += ["", f"class {name}(NamedTuple):"]
+            lines += [f"    {n}: {t if isinstance(t, str) else t.__forward_arg__}" for n, t in value.__annotations__.items()]
+        else:
+            lines += ["", f"class {name}:"]
+            for method, own in vars(value).items():
+                if method.startswith("_") and method != "__init__":
+                    continue
+                if isinstance(own, property):
+                    lines += ["    @property", f"    def {method}{inspect.signature(own.fget)}: ..."]
+                else:
+                    word = "async def" if inspect.iscoroutinefunction(own) else "def"
+                    lines.append(f"    {word} {method}{inspect.signature(own)}: ...")
+    return "\n".join(lines) + "\n"
+
+
+def core_of(module: object) -> object:
+    return module._core  # type: ignore[attr-defined]
 
 
 def reexports(package: pathlib.Path) -> str:
@@ -249,8 +286,16 @@ def core_stub(weft: object, functions: object, core: object) -> str:
         value = getattr(core, name)
         if isinstance(value, getattr(core, "DType")):
             lines.append(f"{name}: DType")
+        elif name == "KernelError":
+            lines += ["class KernelError(ValidationError):", "    line: int", "    message: str"]
         elif isinstance(value, type) and issubclass(value, Exception):
             lines.append(f"class {name}({value.__mro__[1].__name__}): ...")
+    for name, own in (("MLOperand", ()), ("MLTensor", ("readable", "writable", "constant", "destroyed"))):
+        lines += [f"class {name}:", "    data_type: str", "    shape: tuple[int, ...]"]
+        lines += [f"    {n}: _bool" for n in own] + (["    def destroy(self) -> None: ..."] if own else [])
+    lines += ["class MLGraph:"]
+    lines += [f"    {n}: dict[str, tuple[str, tuple[int, ...]]]" for n in ("inputs", "outputs")]
+    lines += ["    destroyed: _bool", "    def destroy(self) -> None: ..."]
     lines += ["version: str", "def seed(seed: int) -> None: ...", "def __getattr__(name: str) -> Any: ..."]
     return "\n".join(lines) + "\n"
 

@@ -121,6 +121,9 @@ void add_functions(nb::module_& m);
 void add_transforms(nb::module_& m);
 void add_devices(nb::module_& m);
 void add_files(nb::module_& m);
+void add_kernels(nb::module_& m);
+void add_profiles(nb::module_& m);
+void add_webnn(nb::module_& m);
 
 // Of the index that Python's brackets have.
 Tensor get_item(const Tensor& x, nb::handle index);

@@ -1,6 +1,8 @@
 // Weft's errors as Python's.
 #include "core.h"
+#include "weft/custom_kernel.h"
 #include "weft/error.h"
+#include "weft/webnn/error.h"
 
 namespace weft::python {
 namespace {
@@ -8,8 +10,9 @@ namespace {
 // A class of errors: that of Weft, the name of a class of Python's own for it, or else one that is Python's.
 struct ErrorRow {
   bool (*is)(const std::exception& e);
-  const char* own;         // weft.DeviceLost; null: the base itself
-  PyObject* const* base;   // what it derives from
+  const char* own;             // "DeviceLost", "webnn.OperationError"; null: the base itself
+  PyObject* const* base;       // what it derives from
+  const char* text = nullptr;  // of its own class, for help()
   PyObject* type = nullptr;
 };
 template <class E>
@@ -17,21 +20,34 @@ bool is(const std::exception& e) {
   return dynamic_cast<const E*>(&e) != nullptr;
 }
 
+PyObject* kernel_error = nullptr;  // made after ValidationError, from which it derives
+
 // The first that fits counts: those that derive from others stand in front of them.
 ErrorRow rows[] = {
     {is<ShapeError>, nullptr, &PyExc_ValueError},
     {is<TypeError>, nullptr, &PyExc_TypeError},
     {is<IndexError>, nullptr, &PyExc_IndexError},
     {is<InvalidArgument>, nullptr, &PyExc_ValueError},
-    {is<Unsupported>, "Unsupported", &PyExc_NotImplementedError},
-    {is<LinAlgError>, "LinAlgError", &PyExc_ValueError},
+    {is<Unsupported>, "Unsupported", &PyExc_NotImplementedError,
+     "A valid request that this device, or this version, cannot carry out."},
+    {is<LinAlgError>, "LinAlgError", &PyExc_ValueError, "A matrix has no inverse, solution or factor."},
     {is<IoError>, nullptr, &PyExc_OSError},
-    {is<FormatError>, "FormatError", &PyExc_ValueError},
+    {is<FormatError>, "FormatError", &PyExc_ValueError, "Data from outside (a file, a model) is malformed."},
     {is<OutOfMemory>, nullptr, &PyExc_MemoryError},
-    {is<NoDevice>, "NoDevice", &PyExc_RuntimeError},
-    {is<DeviceLost>, "DeviceLost", &PyExc_RuntimeError},
-    {is<ValidationError>, "ValidationError", &PyExc_RuntimeError},
-    {is<InternalError>, "InternalError", &PyExc_RuntimeError},
+    {is<NoDevice>, "NoDevice", &PyExc_RuntimeError, "No device fits the request."},
+    {is<DeviceLost>, "DeviceLost", &PyExc_RuntimeError,
+     "The device is gone; arrays on it are lost, and device() opens another."},
+    {is<KernelError>, nullptr, &kernel_error},
+    {is<ValidationError>, "ValidationError", &PyExc_RuntimeError, "The device refused what it was given."},
+    {is<InternalError>, "InternalError", &PyExc_RuntimeError,
+     "Something in Weft that should not be possible: please report it."},
+    {is<webnn::TypeError>, nullptr, &PyExc_TypeError},
+    {is<webnn::InvalidStateError>, "webnn.InvalidStateError", &PyExc_RuntimeError,
+     "Something was used that was destroyed, built already, or lost."},
+    {is<webnn::OperationError>, "webnn.OperationError", &PyExc_RuntimeError, "A graph could not be compiled or run."},
+    {is<webnn::UnknownError>, "webnn.UnknownError", &PyExc_RuntimeError, "Memory could not be had or read."},
+    {is<webnn::NotSupportedError>, "webnn.NotSupportedError", &PyExc_NotImplementedError,
+     "There is no such context here."},
     {is<Error>, nullptr, &PyExc_RuntimeError},
     {is<std::bad_alloc>, nullptr, &PyExc_MemoryError},
 };
@@ -39,6 +55,13 @@ ErrorRow rows[] = {
 bool set_weft_error(const std::exception& e) {
   for (const ErrorRow& row : rows) {
     if (!row.is(e)) continue;
+    if (const auto* kernel = dynamic_cast<const KernelError*>(&e)) {
+      const nb::object error = nb::handle(kernel_error)(nb::str(e.what()));
+      error.attr("line") = kernel->line();
+      error.attr("message") = kernel->message();
+      PyErr_SetObject(kernel_error, error.ptr());
+      return true;
+    }
     PyErr_SetString(row.type ? row.type : *row.base, e.what());
     return true;
   }
@@ -72,10 +95,18 @@ void set_error() noexcept {
 void add_errors(nb::module_& m) {
   for (ErrorRow& row : rows) {
     if (!row.own) continue;
-    row.type = PyErr_NewException((std::string("weft.") + row.own).c_str(), *row.base, nullptr);
+    row.type = PyErr_NewExceptionWithDoc((std::string("weft.") + row.own).c_str(), row.text, *row.base, nullptr);
     if (!row.type) nb::raise_python_error();
-    m.attr(row.own) = nb::borrow(row.type);
+    m.attr(std::string(row.own).substr(std::string_view(row.own).rfind('.') + 1).c_str()) = nb::borrow(row.type);
+    if (row.is == is<ValidationError>) {
+      kernel_error = PyErr_NewExceptionWithDoc("weft.KernelError",
+                                               "The WGSL compiler rejected a kernel(): `message` is the compiler's, "
+                                               "`line` counts from 1 in the kernel's text.",
+                                               row.type, nullptr);
+    }
   }
+  if (!kernel_error) nb::raise_python_error();
+  m.attr("KernelError") = nb::borrow(kernel_error);
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);

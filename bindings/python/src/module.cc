@@ -18,6 +18,9 @@ NB_MODULE(_core, m) {
   add_functions(m);
   add_transforms(m);
   add_files(m);
+  add_kernels(m);
+  add_profiles(m);
+  add_webnn(m);
   m.attr("__name__") = own_name;
   m.attr("version") = WEFT_VERSION;
 }
