@@ -4,6 +4,7 @@
 #include "weft/files.h"
 
 #include "weft/compile.h"
+#include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/graph_file.h"
 #include "weft/models.h"
@@ -67,12 +68,24 @@ void add_files(nb::module_& m) {
       .def_prop_ro("device", [](const models::SentenceEncoder& e) { return e.device(); })
       .def("embed", [](models::SentenceEncoder& e, nb::handle sentences) {
         std::vector<std::string> texts;
-        for (const nb::handle s : nb::borrow<nb::object>(sentences)) texts.push_back(nb::cast<std::string>(s));
+        for (const nb::handle s : nb::borrow<nb::object>(sentences)) {
+          if (!PyUnicode_Check(s.ptr())) {
+            throw TypeError("SentenceEncoder: a sentence is " + nb::cast<std::string>(nb::repr(s)) +
+                            ", expected a string");
+          }
+          texts.push_back(nb::cast<std::string>(s));
+        }
         return array(released([&] { return e.embed(texts); }));
       });
-  m.def("load_encoder", [](const std::string& path, const Device& device) {
-    return released([&] { return models::SentenceEncoder::load(path, device); });
-  });
+  m.def(
+      "load_encoder",
+      [](const std::string& path, const Device& device, int batch_size, std::optional<std::string> prompt) {
+        models::EmbedOptions options;
+        options.batch = batch_size;
+        options.prompt = std::move(prompt);
+        return released([&] { return models::SentenceEncoder::load(path, device, options); });
+      },
+      nb::arg("path"), nb::arg("device"), nb::arg("batch_size"), nb::arg("prompt").none());
 }
 
 }  // namespace weft::python

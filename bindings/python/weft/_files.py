@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any, Iterable
 
 from . import _core
@@ -72,13 +73,32 @@ def load_graph(path: str | os.PathLike[str]) -> GraphFunction:
 class SentenceEncoder:
     """Embeddings of sentences by a model of sentence-transformers (BERT and its kin) in a folder.
 
-    encode() gives an array; transform() gives NumPy's, so that it is a step of scikit-learn's pipelines.
+    encode() gives an array; fit(), transform(), get_params() and set_params() are scikit-learn's, so that it is a step
+    of pipelines, which transform() gives NumPy's arrays.
+
+    Parameters
+    ----------
+    path: the model's folder, as Hugging Face's hub has it: config.json, model.safetensors, tokenizer.json, …
+    device: where it computes; by default the default device when it is first used.
+    batch_size: sentences that run together, at most: long ones are fewer.
+    prompt: the name of the prompt, of those that the model's files have, that is put before each sentence. None: the
+        model's default; "none": none.
     """
 
-    def __init__(self, path: str | os.PathLike[str], device: Any = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        device: Any = None,
+        *,
+        batch_size: int = 32,
+        prompt: str | None = None,
+    ) -> None:
         self.path = path
         self.device = device
+        self.batch_size = batch_size
+        self.prompt = prompt
         self._encoder: Any = None
+        self._lock = threading.Lock()
 
     def _loaded(self) -> Any:
         if self._encoder is None:
@@ -87,19 +107,21 @@ class SentenceEncoder:
                 device = _core.default_device()
             elif isinstance(device, str):
                 device = _core.open_device(device)
-            self._encoder = _core.load_encoder(os.fspath(self.path), device)
+            self._encoder = _core.load_encoder(os.fspath(self.path), device, self.batch_size, self.prompt)
         return self._encoder
 
     @property
     def dimension(self) -> int:
         """Of an embedding."""
-        return self._loaded().dimension
+        with self._lock:
+            return self._loaded().dimension
 
     def encode(self, sentences: str | Iterable[str]) -> Array:
-        """The embeddings [sentences, dimension], float32; of one sentence [dimension]."""
-        if isinstance(sentences, str):
-            return self._loaded().embed([sentences])[0]
-        return self._loaded().embed(list(sentences))
+        """The embeddings [sentences, dimension], float32; of one sentence [dimension]. Does not wait for them."""
+        single = isinstance(sentences, str)
+        with self._lock:
+            made = self._loaded().embed([sentences] if single else list(sentences))
+        return made[0] if single else made
 
     def fit(self, sentences: Any = None, y: Any = None) -> SentenceEncoder:
         """Nothing: the model is trained."""
@@ -113,17 +135,26 @@ class SentenceEncoder:
         """transform()."""
         return self.transform(sentences)
 
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the dimensions, as scikit-learn asks."""
+        import numpy
+
+        return numpy.array([f"sentenceencoder{i}" for i in range(self.dimension)], dtype=object)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What it was made with, as scikit-learn asks."""
-        return {"path": self.path, "device": self.device}
+        return {name: getattr(self, name) for name in _ENCODER_PARAMETERS}
 
     def set_params(self, **params: Any) -> SentenceEncoder:
         """Sets what it was made with, as scikit-learn does."""
         for name, value in params.items():
-            if name not in ("path", "device"):
-                raise ValueError(f"SentenceEncoder has no parameter {name!r}; it has path and device")
+            if name not in _ENCODER_PARAMETERS:
+                raise ValueError(
+                    f"SentenceEncoder has no parameter {name!r}; its parameters are {', '.join(_ENCODER_PARAMETERS)}"
+                )
             setattr(self, name, value)
-        self._encoder = None
+        if params:
+            self._encoder = None
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -140,8 +171,15 @@ class SentenceEncoder:
             requires_fit=False,
         )
 
+    def __repr__(self) -> str:
+        return f"SentenceEncoder({os.fspath(self.path)!r})"
+
     def __getstate__(self) -> dict[str, Any]:
-        return {"path": self.path, "device": str(self.device) if self.device is not None else None}
+        device = None if self.device is None else str(self.device)
+        return {**self.get_params(), "device": device}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
+
+
+_ENCODER_PARAMETERS = ("path", "device", "batch_size", "prompt")
