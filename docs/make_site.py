@@ -17,7 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAVIGATION = [
     ("Weft", "index.md"),
     ("Learn", [("An hour with Weft", "tutorial.md"), ("Tensors", "tensors.md"), ("Derivatives", "derivatives.md"),
-               ("WebNN", "webnn.md"), ("Python", "python.md"), ("In a page", "web.md"), ("MLX", "mlx.md")]),
+               ("WebNN", "webnn.md"), ("Python", "python.md"), ("From NumPy, PyTorch, JAX", "from-numpy-pytorch-jax.md"),
+               ("In a page", "web.md"), ("MLX", "mlx.md")]),
     ("Reference", [("Operations", "ops.md"), ("Kernels", "kernels.md"), ("Settings", "settings.md"),
                    ("WebNN's operations", "webnn-operations.md"), ("Accuracy", "accuracy.md")]),
     ("Performance", [("Measurements", "performance.md"), ("Notes", "performance-notes.md")]),
@@ -62,6 +63,15 @@ def listed(entries):
     """The paths in a part of the navigation."""
     for _, entry in entries:
         yield from [entry] if isinstance(entry, str) else listed(entry)
+
+
+def text_of_notebook(path):
+    """Its cells one after the other."""
+    parts = []
+    for cell in json.loads(path.read_text())["cells"]:
+        text = "".join(cell["source"])
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+    return "\n\n".join(parts) + "\n"
 
 
 class Site:
@@ -120,6 +130,8 @@ class Site:
                     rows = [f"- [{f.name}]({posixpath.relpath(self.page_of(f'{path}/{f.name}'), posixpath.dirname(page))})"
                             for f in inside]
                     self.write(page, f"# {path}\n\n" + "\n".join(rows) + "\n")
+                elif source.suffix == ".ipynb":
+                    self.write(page, self.rewritten(text_of_notebook(source), posixpath.dirname(path), page))
                 elif source.suffix in LANGUAGES or source.suffix == "":
                     self.write(page, f"# {path}\n\n````{LANGUAGES.get(source.suffix, 'text')}\n{source.read_text()}\n````\n")
                 else:

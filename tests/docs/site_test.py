@@ -53,6 +53,10 @@ class SiteTest(unittest.TestCase):
                 self.assertTrue((self.scratch / path).exists(), f"{page.name}: {target}")
         self.assertGreater(links, 60)
         self.assertIn("void softmax(", (self.scratch / "source/include/weft/kernels/softmax.h.md").read_text())
+        tour = (self.scratch / "source/bindings/python/examples/tour.ipynb.md").read_text()
+        self.assertTrue(tour.startswith("# A tour of Weft\n"))
+        self.assertIn("](../../../../python.md)", tour)
+        self.assertIn("```python\nimport matplotlib.pyplot as plt\n", tour)
         self.assertIn("[tutorial.cc](tutorial.cc.md)", (self.scratch / "source/examples/index.md").read_text())
 
     def test_the_navigation_has_every_page(self):

@@ -137,12 +137,22 @@ _array.finish(globals())
 
 
 def eval(*trees: object) -> None:
-    """Submits the computation of the arrays in these trees, and returns before it is done."""
+    """Submits the computation of the arrays in these trees, and returns before it is done.
+
+    >>> import weft as wf
+    >>> x = wf.ones((2, 2)) @ wf.ones((2, 2))
+    >>> wf.eval(x)
+    """
     _core.eval(tree_leaves(trees))
 
 
 def wait(*trees: object) -> None:
-    """Computes the arrays in these trees, and waits until that is done."""
+    """Computes the arrays in these trees, and waits until that is done.
+
+    >>> import weft as wf
+    >>> y = wf.ones(3) + 1
+    >>> wf.wait(y)
+    """
     _core.wait(tree_leaves(trees))
 
 

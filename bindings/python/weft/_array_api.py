@@ -44,6 +44,16 @@ def as_device(device: DeviceLike | None) -> Device | None:
 def asarray(obj: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
     """The array of numbers, lists of numbers, or an array of any library (DLPack, buffers, NumPy).
 
+    >>> import weft as wf
+    >>> wf.asarray([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    >>> wf.asarray([1.0, 2.0], dtype="float16").dtype
+    weft.float16
+    >>> import numpy as np
+    >>> wf.asarray(np.arange(3))
+    Array([0, 1, 2], dtype=int64)
+
     Integers of Python's become int32 (int64 where they are larger), floats float32; arrays keep their types. Memory
     that may be written to is copied, so that an array never changes; with copy=False on the cpu it is shared, and is
     not to be written to as long as the array or anything computed of it is needed.
@@ -60,14 +70,26 @@ def from_dlpack(x: ArrayLike, /, *, device: DeviceLike | None = None, copy: bool
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
-    """start, start + step, … before stop; of one argument 0, 1, … before it."""
+    """start, start + step, … before stop; of one argument 0, 1, … before it.
+
+    >>> import weft as wf
+    >>> wf.arange(3)
+    Array([0, 1, 2], dtype=int32)
+    >>> wf.arange(1.0, 2.0, 0.25)
+    Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
+    """
     if stop is None:
         start, stop = 0, start
     return _on(r.arange(start=start, stop=stop, step=step, dtype=dtype), device)
 
 
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, endpoint: bool = True) -> Array:
-    """num numbers at equal distances from start to stop, which is the last unless endpoint is false."""
+    """num numbers at equal distances from start to stop, which is the last unless endpoint is false.
+
+    >>> import weft as wf
+    >>> wf.linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
     if dtype is not None and isdtype(dtype, "integral"):
         return _on(r.cast(r.linspace(start=start, stop=stop, count=num, endpoint=endpoint), dtype=dtype), device)
     return _on(r.linspace(start=start, stop=stop, count=num, dtype=dtype, endpoint=endpoint), device)
@@ -132,7 +154,14 @@ def empty_like(x: Array, /, *, dtype: DTypeLike | None = None, device: DeviceLik
 
 
 def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> tuple[Array, ...]:
-    """The coordinates of a grid, of one array for each axis."""
+    """The coordinates of a grid, of one array for each axis.
+
+    >>> import weft as wf
+    >>> x, y = wf.meshgrid([1, 2, 3], [10, 20])
+    >>> x + y
+    Array([[11, 12, 13],
+           [21, 22, 23]], dtype=int32)
+    """
     return r.meshgrid(arrays, order=indexing) if arrays else ()
 
 
@@ -181,7 +210,12 @@ _KINDS = {
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether the type is that one, of that kind ("integral", "real floating", …), or one of a tuple of these."""
+    """Whether the type is that one, of that kind ("integral", "real floating", …), or one of a tuple of these.
+
+    >>> import weft as wf
+    >>> wf.isdtype(wf.int8, "integral")
+    True
+    """
     if isinstance(kind, tuple):
         return builtins.any(isdtype(dtype, k) for k in kind)
     if isinstance(kind, str):
@@ -197,7 +231,14 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The type that the arrays, types and numbers have in common. Numbers of Python's are weak."""
+    """The type that the arrays, types and numbers have in common. Numbers of Python's are weak.
+
+    >>> import weft as wf
+    >>> wf.result_type("int8", "uint8")
+    weft.int16
+    >>> wf.result_type(wf.float16, 2.5)
+    weft.float16
+    """
     if not arrays_and_dtypes:
         raise ValueError("result_type: no arrays and no types")
     return _core.result_type(*arrays_and_dtypes)
@@ -212,7 +253,12 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: Devi
 
 
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
-    """The elements, but min where they are less, and max where they are greater."""
+    """The elements, but min where they are less, and max where they are greater.
+
+    >>> import weft as wf
+    >>> wf.clip(wf.asarray([-1, 2, 5]), 0, 3)
+    Array([0, 2, 3], dtype=int32)
+    """
     if min is not None and max is not None:
         return r.clamp(x, min, max)
     if min is not None:
@@ -286,7 +332,12 @@ def concat(arrays: Sequence[ArrayLike] | Array, /, *, axis: int | None = 0) -> A
 
 
 def repeat(x: Array, repeats: ArrayLike, /, *, axis: int | None = None) -> Array:
-    """Each element as often as `repeats` says, a number or one for each; of all elements if axis is None."""
+    """Each element as often as `repeats` says, a number or one for each; of all elements if axis is None.
+
+    >>> import weft as wf
+    >>> wf.repeat(wf.asarray([1, 2]), 2)
+    Array([1, 1, 2, 2], dtype=int32)
+    """
     if isinstance(repeats, int):
         return r.repeat_flattened(x, count=repeats) if axis is None else r.repeat(x, count=repeats, axis=axis)
     counts = asarray(repeats)
@@ -298,7 +349,12 @@ def repeat(x: Array, repeats: ArrayLike, /, *, axis: int | None = None) -> Array
 
 
 def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
-    """The elements moved along the axes, from the end to the front; of all elements in a row if axis is None."""
+    """The elements moved along the axes, from the end to the front; of all elements in a row if axis is None.
+
+    >>> import weft as wf
+    >>> wf.roll(wf.arange(4), 1)
+    Array([3, 0, 1, 2], dtype=int32)
+    """
     if axis is None:
         return r.roll_flattened(x, shift=shift)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -307,7 +363,12 @@ def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
 
 
 def take(x: Array, indices: ArrayLike, /, *, axis: int | None = None) -> Array:
-    """The slices at these indices along an axis, which an array of one axis need not name."""
+    """The slices at these indices along an axis, which an array of one axis need not name.
+
+    >>> import weft as wf
+    >>> wf.take(wf.asarray([10, 20, 30]), wf.asarray([2, 0]))
+    Array([30, 10], dtype=int32)
+    """
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"take: axis is needed for an array of {x.ndim} axes")
@@ -322,7 +383,13 @@ def reshape(x: ArrayLike, /, shape: int | Sequence[int], *, copy: bool | None = 
 
 
 def split(x: Array, indices_or_sections: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """Parts along an axis: so many equal ones, or those that begin at the indices. NumPy's split."""
+    """Parts along an axis: so many equal ones, or those that begin at the indices. NumPy's split.
+
+    >>> import weft as wf
+    >>> first, second = wf.split(wf.arange(4), 2)
+    >>> second
+    Array([2, 3], dtype=int32)
+    """
     n = x.shape[axis]
     if isinstance(indices_or_sections, int):
         if indices_or_sections < 1 or n % indices_or_sections:
@@ -353,12 +420,22 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def searchsorted(x1: ArrayLike, x2: ArrayLike, /, *, side: str = "left", sorter: Any = None) -> Array:
-    """Where the elements of x2 stand in x1, which is sorted, or is when taken in the order of `sorter`."""
+    """Where the elements of x2 stand in x1, which is sorted, or is when taken in the order of `sorter`.
+
+    >>> import weft as wf
+    >>> wf.searchsorted(wf.asarray([1, 3, 5]), wf.asarray([0, 3, 9]))
+    Array([0, 1, 3], dtype=int32)
+    """
     return r.searchsorted(x1 if sorter is None else r.gather(x1, sorter), asarray(x2), side=side)
 
 
 def sort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The elements in order along an axis; NaN at the end."""
+    """The elements in order along an axis; NaN at the end.
+
+    >>> import weft as wf
+    >>> wf.sort(wf.asarray([3, 1, 2]), descending=True)
+    Array([3, 2, 1], dtype=int32)
+    """
     return r.sort(x, axis=axis, descending=descending)
 
 
@@ -390,7 +467,12 @@ def unique_all(x: ArrayLike, /) -> UniqueAllResult:
 
 
 def unique_counts(x: ArrayLike, /) -> UniqueCountsResult:
-    """Each value once, in order, and how often it occurs."""
+    """Each value once, in order, and how often it occurs.
+
+    >>> import weft as wf
+    >>> wf.unique_counts(wf.asarray([3, 1, 3])).counts
+    Array([1, 2], dtype=int32)
+    """
     all = r.unique(x)
     return UniqueCountsResult(all[0], all[3])
 
@@ -452,7 +534,12 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, devic
 
 
 def einsum(subscripts: str, /, *arrays: ArrayLike) -> Array:
-    """Einstein's sums: einsum("ij,jk->ik", a, b) is the product of matrices."""
+    """Einstein's sums: einsum("ij,jk->ik", a, b) is the product of matrices.
+
+    >>> import weft as wf
+    >>> wf.einsum("ij,ij->i", wf.ones((2, 3)), wf.ones((2, 3)))
+    Array([3., 3.], dtype=float32)
+    """
     return r.einsum(subscripts, *arrays)
 
 

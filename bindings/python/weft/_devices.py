@@ -42,13 +42,27 @@ class DeviceDescription(NamedTuple):
 
 
 def devices() -> list[DeviceDescription]:
-    """The devices of this machine, the best first, the cpu last. None of them is opened."""
+    """The devices of this machine, the best first, the cpu last. None of them is opened.
+
+    >>> import weft as wf
+    >>> wf.devices()[-1].name
+    'cpu'
+    """
     return [DeviceDescription(*d) for d in _core.available_devices()]
 
 
 def device(name: str | None = None) -> Device:
     """The device of that name: "cpu"; "gpu", the best hardware GPU; a number or a part of a name of devices(). Without
-    a name it is the default device. `with weft.device("cpu"):` makes it the thread's default meanwhile."""
+    a name it is the default device. `with weft.device("cpu"):` makes it the thread's default meanwhile.
+
+    >>> import weft as wf
+    >>> wf.device("cpu")
+    weft.device('cpu')
+    >>> with wf.device("cpu"):
+    ...     x = wf.asarray([1.0, 2.0])
+    >>> x.device
+    weft.device('cpu')
+    """
     return _core.default_device() if name is None else _core.open_device(name)
 
 
@@ -62,7 +76,16 @@ current_precision: contextvars.ContextVar[str | None] = contextvars.ContextVar("
 
 @contextlib.contextmanager
 def precision(name: str) -> Iterator[None]:
-    """`with weft.precision("float16"):` compiled functions that are called meanwhile, and name no precision, have it."""
+    """`with weft.precision("float16"):` compiled functions that are called meanwhile, and name no precision, have it.
+
+    >>> import weft as wf
+    >>> f = wf.compile(lambda x: x @ x)
+    >>> with wf.precision("float16"):
+    ...     y = f(wf.ones((2, 2)))
+    >>> y
+    Array([[2., 2.],
+           [2., 2.]], dtype=float32)
+    """
     before = current_precision.set(name)
     try:
         yield

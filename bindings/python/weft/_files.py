@@ -13,7 +13,13 @@ from ._array_api import asarray
 
 def save(path: str | os.PathLike[str], arrays: Any, *, metadata: dict[str, str] | None = None) -> None:
     """Writes an array, or a dict of them, to a file whose extension says the format: .npy, .npz or .safetensors, which
-    alone has metadata. The file is complete or not there."""
+    alone has metadata. The file is complete or not there.
+
+    >>> import weft as wf
+    >>> wf.save("two.npz", {"x": wf.arange(3), "y": wf.ones(2)})
+    >>> wf.load("two.npz")["x"]
+    Array([0, 1, 2], dtype=int32)
+    """
     if isinstance(arrays, dict):
         _core.save_all(os.fspath(path), {k: asarray(v) for k, v in arrays.items()}, metadata or {})
     elif metadata:
@@ -29,7 +35,13 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def load_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The metadata of a .safetensors file."""
+    """The metadata of a .safetensors file.
+
+    >>> import weft as wf
+    >>> wf.save("x.safetensors", {"x": wf.ones(2)}, metadata={"step": "7"})
+    >>> wf.load_metadata("x.safetensors")
+    {'step': '7'}
+    """
     return _core.load_metadata(os.fspath(path))
 
 
@@ -66,7 +78,14 @@ class GraphFunction:
 
 
 def load_graph(path: str | os.PathLike[str]) -> GraphFunction:
-    """The function whose graph is in the file: what save() of a compiled function wrote, or `weft graph`."""
+    """The function whose graph is in the file: what save() of a compiled function wrote, or `weft graph`.
+
+    >>> import weft as wf
+    >>> f = wf.compile(lambda x: x * 2)
+    >>> f.save("f.safetensors", wf.ones(3))
+    >>> wf.load_graph("f.safetensors")(wf.asarray([1.0, 2.0, 3.0]))
+    Array([2., 4., 6.], dtype=float32)
+    """
     return GraphFunction(_core.load_graph(os.fspath(path)))
 
 

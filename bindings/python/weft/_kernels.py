@@ -212,9 +212,9 @@ def kernel(
     ... fn kernel(i: u32) { store_y(i, p.factor * load_x(i)); }
     ... ''', numbers={"factor": 2.0}, cpu=lambda x, factor: factor * x)
     >>> scale(wf.asarray([1.0, 2.0]))
-    Array([2, 4], dtype=float32)
+    Array([2., 4.], dtype=float32)
     >>> scale(wf.asarray([1.0, 2.0]), factor=10)
-    Array([10, 20], dtype=float32)
+    Array([10., 20.], dtype=float32)
 
     The function is pure: equal calls are computed once. It has no derivative unless custom_vjp() gives one.
 

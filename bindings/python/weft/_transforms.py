@@ -80,6 +80,10 @@ class _Run:
 def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, *, has_aux: bool = False) -> Function:
     """The function that gives (result, gradient) for the arguments that are named by their places.
 
+    >>> import weft as wf
+    >>> wf.value_and_grad(lambda x: (x**2).sum())(wf.asarray([1.0, 2.0]))
+    (Array(5., dtype=float32), Array([2., 4.], dtype=float32))
+
     The result is one real number. With has_aux the function returns a pair, of which the second is handed on.
     """
 
@@ -99,7 +103,16 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, *, has_
 
 
 def grad(function: Function, argnums: int | Sequence[int] = 0, *, has_aux: bool = False) -> Function:
-    """The function that gives the gradient, as value_and_grad() does; with has_aux (gradient, what else it gave)."""
+    """The function that gives the gradient, as value_and_grad() does; with has_aux (gradient, what else it gave).
+
+    >>> import weft as wf
+    >>> wf.grad(lambda x: x**3)(2.0)
+    Array(12., dtype=float32)
+    >>> wf.grad(wf.grad(lambda x: x**3))(2.0)
+    Array(12., dtype=float32)
+    >>> wf.grad(lambda net, x: (net["w"] * x).sum())({"w": wf.ones(2)}, wf.asarray([3.0, 4.0]))
+    {'w': Array([3., 4.], dtype=float32)}
+    """
     both = value_and_grad(function, argnums, has_aux=has_aux)
 
     @functools.wraps(function, updated=())
@@ -111,7 +124,13 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, *, has_aux: bool 
 
 
 def vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """(result, pull_back): pull_back(cotangents in the result's form) gives a tuple of those of the arguments."""
+    """(result, pull_back): pull_back(cotangents in the result's form) gives a tuple of those of the arguments.
+
+    >>> import weft as wf
+    >>> y, pull_back = wf.vjp(lambda x: x**2, wf.asarray([1.0, 3.0]))
+    >>> pull_back(wf.ones(2))
+    (Array([2., 6.], dtype=float32),)
+    """
     run = _Run("vjp", primals, range(len(primals)))
     leaves, form, aux = run.call(function, {}, has_aux)
 
@@ -126,7 +145,13 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 
 def linearize(function: Function, *primals: Any) -> Any:
-    """(result, tangent map): the second takes a tangent for each argument and gives those of the result."""
+    """(result, tangent map): the second takes a tangent for each argument and gives those of the result.
+
+    >>> import weft as wf
+    >>> y, push_forward = wf.linearize(wf.exp, wf.asarray(0.0))
+    >>> push_forward(wf.asarray(2.0))
+    Array(2., dtype=float32)
+    """
     run = _Run("jvp", primals, range(len(primals)))
     leaves, form, _ = run.call(function, {}, False)
 
@@ -140,14 +165,25 @@ def linearize(function: Function, *primals: Any) -> Any:
 
 
 def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """(result, its tangents), for arguments and a tangent for each."""
+    """(result, its tangents), for arguments and a tangent for each.
+
+    >>> import weft as wf
+    >>> wf.jvp(lambda x: x**2, (wf.asarray(3.0),), (wf.asarray(1.0),))
+    (Array(9., dtype=float32), Array(6., dtype=float32))
+    """
     value, push_forward = linearize(function, *primals)
     return value, push_forward(*tangents)
 
 
 def jacobian(function: Function, argnums: int = 0, *, mode: str = "auto") -> Function:
     """The function that gives the derivatives of all elements of the result, an array, for all elements of an argument,
-    in the shape [result's…, argument's…]. The mode is "forward", "reverse", or "auto": which has fewer columns."""
+    in the shape [result's…, argument's…]. The mode is "forward", "reverse", or "auto": which has fewer columns.
+
+    >>> import weft as wf
+    >>> wf.jacobian(lambda x: x**2)(wf.asarray([1.0, 3.0]))
+    Array([[2., 0.],
+           [0., 6.]], dtype=float32)
+    """
     if mode not in ("auto", "forward", "reverse"):
         raise ValueError(f"jacobian: mode is {mode!r}, expected 'auto', 'forward' or 'reverse'")
 
@@ -166,12 +202,22 @@ def jacobian(function: Function, argnums: int = 0, *, mode: str = "auto") -> Fun
 
 
 def hessian(function: Function, argnums: int = 0) -> Function:
-    """The function that gives the second derivatives of a result that is one number."""
+    """The function that gives the second derivatives of a result that is one number.
+
+    >>> import weft as wf
+    >>> wf.hessian(lambda x: x[0] * x[1])(wf.asarray([1.0, 3.0]))
+    Array([[0., 1.],
+           [1., 0.]], dtype=float32)
+    """
     return jacobian(grad(function, argnums), argnums, mode="forward")
 
 
 def vmap(function: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
     """The function on batches: it is called once, for an entry that has types and no values.
+
+    >>> import weft as wf
+    >>> wf.vmap(lambda x, y: x @ y, in_axes=(0, None))(wf.ones((3, 2)), wf.ones(2))
+    Array([2., 2., 2.], dtype=float32)
 
     in_axes: the axis of the batch in each argument, None for one that all entries share; a number is that of all.
     """
@@ -200,13 +246,23 @@ def vmap(function: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
 
 
 def stop_gradient(tree: Any) -> Any:
-    """The tree's arrays, constant for derivatives."""
+    """The tree's arrays, constant for derivatives.
+
+    >>> import weft as wf
+    >>> wf.grad(lambda x: x * wf.stop_gradient(x))(3.0)
+    Array(3., dtype=float32)
+    """
     leaves, form = tree_flatten(tree)
     return tree_unflatten(form, [_core.stop_gradient(x) for x in leaves])
 
 
 def checkpoint(function: Function) -> Function:
-    """The function, whose intermediates are computed again for its derivative: less memory for more time."""
+    """The function, whose intermediates are computed again for its derivative: less memory for more time.
+
+    >>> import weft as wf
+    >>> wf.grad(wf.checkpoint(lambda x: wf.sin(x)))(0.0)
+    Array(1., dtype=float32)
+    """
 
     @functools.wraps(function, updated=())
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
@@ -254,7 +310,18 @@ class _Custom:
 
 class custom_vjp(_Custom):
     """The function with a rule for cotangents: pull_back(arguments, result, cotangents of the result) gives those of
-    the arguments, a tuple, or of a single argument its own. As a decorator, defvjp() sets the rule."""
+    the arguments, a tuple, or of a single argument its own. As a decorator, defvjp() sets the rule.
+
+    >>> import weft as wf
+    >>> @wf.custom_vjp
+    ... def rounded(x):
+    ...     return wf.round(x)
+    >>> @rounded.defvjp
+    ... def pull_back(arguments, result, cotangent):
+    ...     return cotangent  # as if it were not rounded
+    >>> wf.grad(lambda x: rounded(x).sum())(wf.asarray([0.4, 1.6]))
+    Array([1., 1.], dtype=float32)
+    """
 
     _setter = "defvjp"
 
@@ -343,7 +410,12 @@ def _with_result_numbers(tree: Any) -> Any:
 
 
 def cond(predicate: Any, then: Function, otherwise: Function, *operands: Any) -> Any:
-    """then(operands…) where the predicate, one bool, is true, else otherwise(operands…): only that one is computed."""
+    """then(operands…) where the predicate, one bool, is true, else otherwise(operands…): only that one is computed.
+
+    >>> import weft as wf
+    >>> wf.cond(wf.asarray(True), lambda x: x + 1, lambda x: x - 1, wf.asarray(5))
+    Array(6, dtype=int32)
+    """
     leaves, form = tree_flatten(operands)
     results: list[Any] = []
     made = _core.cond(_asarray(predicate), leaves, _of_lists(then, form, results), _of_lists(otherwise, form, results))
@@ -351,7 +423,12 @@ def cond(predicate: Any, then: Function, otherwise: Function, *operands: Any) ->
 
 
 def while_loop(condition: Function, body: Function, initial: Any) -> Any:
-    """body(body(… initial)), as often as condition(value) is true in front of the body."""
+    """body(body(… initial)), as often as condition(value) is true in front of the body.
+
+    >>> import weft as wf
+    >>> wf.while_loop(lambda x: x < 100, lambda x: x * 2, wf.asarray(3))
+    Array(192, dtype=int32)
+    """
     leaves, form = tree_flatten(_with_result_numbers(initial))
 
     def check(tensors: list[Any]) -> list[Any]:
@@ -364,7 +441,12 @@ def while_loop(condition: Function, body: Function, initial: Any) -> Any:
 
 
 def fori_loop(first: int, end: int, body: Function, initial: Any) -> Any:
-    """body(i, value) for i = first … end - 1, an int32 array without axes."""
+    """body(i, value) for i = first … end - 1, an int32 array without axes.
+
+    >>> import weft as wf
+    >>> wf.fori_loop(0, 5, lambda i, x: x + i, 0)
+    Array(10, dtype=int32)
+    """
     leaves, form = tree_flatten(_with_result_numbers(initial))
 
     def turn(tensors: list[Any]) -> list[Any]:
@@ -377,7 +459,13 @@ def scan(
     body: Function, initial: Any, xs: Any = None, length: int | None = None, *, reverse: bool = False
 ) -> tuple[Any, Any]:
     """(last carry, results): body(carry, x) gives the next carry and a result for each slice x of xs along the first
-    axis; results are stacked. Without xs x is None, and it turns `length` times."""
+    axis; results are stacked. Without xs x is None, and it turns `length` times.
+
+    >>> import weft as wf
+    >>> last, sums = wf.scan(lambda s, x: (s + x, s + x), 0, wf.asarray([1, 2, 3]))
+    >>> sums
+    Array([1, 3, 6], dtype=int32)
+    """
     leaves, form = tree_flatten(_with_result_numbers(initial))
     slices, slices_form = tree_flatten(xs)
     result_form = None
@@ -569,6 +657,15 @@ def compile(
     fusion: bool = True,
 ) -> Any:
     """The function, traced once for each combination of types and compiled; also a decorator.
+
+    >>> import weft as wf
+    >>> @wf.compile
+    ... def scaled(x, factor):
+    ...     return x / x.sum() * factor
+    >>> scaled(wf.asarray([1.0, 3.0]), 2)
+    Array([0.5, 1.5], dtype=float32)
+    >>> scaled(wf.asarray([3.0, 1.0]), 2), scaled.cached  # nothing is traced again
+    (Array([1.5, 0.5], dtype=float32), 1)
 
     Arrays among the arguments may stand in trees. Numbers, strings and whatever else is hashable are fixed: for other
     values it is traced again; arguments that are named static are never looked into. While it is traced its arrays have

@@ -23,7 +23,16 @@ def register_tree(
     cls: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[Any, list[Any]], Any]
 ) -> None:
     """Makes the class one of trees: flatten(object) gives (children, what is fixed), unflatten(fixed, children) an
-    object of them. What is fixed can be hashed."""
+    object of them. What is fixed can be hashed.
+
+    >>> import weft as wf
+    >>> class Pair:
+    ...     def __init__(self, x, y, name):
+    ...         self.x, self.y, self.name = x, y, name
+    >>> wf.register_tree(Pair, lambda p: ([p.x, p.y], p.name), lambda name, xy: Pair(*xy, name))
+    >>> wf.tree_map(lambda x: x + 1, Pair(wf.asarray(1), wf.asarray(2), "p")).y
+    Array(3, dtype=int32)
+    """
     _registered[cls] = (flatten, unflatten)
 
 
@@ -74,7 +83,13 @@ def _together(form: tuple[Any, ...], leaves: Iterator[Any]) -> Any:
 
 
 def tree_flatten(tree: Any) -> tuple[list[Any], Any]:
-    """The arrays of a tree in order, and its form."""
+    """The arrays of a tree in order, and its form.
+
+    >>> import weft as wf
+    >>> leaves, form = wf.tree_flatten((wf.asarray(1), [wf.asarray(2)]))
+    >>> wf.tree_unflatten(form, [x * 10 for x in leaves])
+    (Array(10, dtype=int32), [Array(20, dtype=int32)])
+    """
     leaves: list[Any] = []
     return leaves, _apart(tree, leaves)
 
@@ -89,7 +104,12 @@ def tree_unflatten(form: Any, leaves: Iterable[Any]) -> Any:
 
 
 def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """The tree with function(array, those at the same places of the other trees…) in place of each array."""
+    """The tree with function(array, those at the same places of the other trees…) in place of each array.
+
+    >>> import weft as wf
+    >>> wf.tree_map(lambda x, y: x + y, {"a": wf.asarray(1)}, {"a": wf.asarray(2)})
+    {'a': Array(3, dtype=int32)}
+    """
     leaves, form = tree_flatten(tree)
     further = [tree_flatten(o)[0] for o in others]
     for own in further:
@@ -99,5 +119,10 @@ def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
 
 
 def tree_leaves(tree: Any) -> list[Any]:
-    """The arrays of a tree in order."""
+    """The arrays of a tree in order.
+
+    >>> import weft as wf
+    >>> wf.tree_leaves({"a": wf.asarray(1), "b": [wf.asarray(2), "text"]})
+    [Array(1, dtype=int32), Array(2, dtype=int32)]
+    """
     return tree_flatten(tree)[0]
