@@ -32,8 +32,8 @@ void add_devices(nb::module_& m) {
   nb::class_<Device> type(m, "Device", nb::is_final());
   type.attr("__module__") = "weft";
   type.attr("__doc__") = "Where arrays are and functions are computed: a GPU, or the cpu. device() opens one by its name.";
-  type.def_prop_ro("name", &Device::name)
-      .def_prop_ro("is_gpu", &Device::is_gpu)
+  type.def_prop_ro("name", &Device::name, "As devices() has it.")
+      .def_prop_ro("is_gpu", &Device::is_gpu, "Whether it is a GPU, also one of software.")
       .def_prop_ro("reason", [](const Device& d) { return d.reason(); }, "Why this one was chosen.")
       .def("wait", [](const Device& d) { released([&] { d.wait(); }); }, "Waits until all that was submitted is done.")
       .def("__eq__", [](const Device& a, nb::handle b) {

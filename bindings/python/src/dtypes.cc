@@ -110,10 +110,11 @@ void add_dtypes(nb::module_& m) {
   nb::class_<DTypeObject> type(m, "DType", nb::is_final());
   type.attr("__module__") = "weft";
   type.attr("__doc__") = "The type of an array's elements: weft.float32, weft.int64, …, each of which there is once.";
-  type.def_prop_ro("name", [](const DTypeObject& d) { return row(d.type).name; })
+  type.def_prop_ro("name", [](const DTypeObject& d) { return row(d.type).name; }, "\"float32\", …")
       .def_prop_ro("itemsize", [](const DTypeObject& d) { return (bits(d.type) + 7) / 8; }, "Bytes of an element.")
       .def_prop_ro("bits", [](const DTypeObject& d) { return bits(d.type); }, "Bits of an element.")
-      .def_prop_ro("kind", [](const DTypeObject& d) { return kind(d.type); })
+      .def_prop_ro("kind", [](const DTypeObject& d) { return kind(d.type); },
+                   "\"bool\", \"signed integer\", \"unsigned integer\", \"real floating\" or \"complex floating\".")
       .def_prop_ro("_numpy", [](const DTypeObject& d) { return row(d.type).numpy; })
       .def_prop_ro("_short", [](const DTypeObject& d) { return std::string(weft::name(d.type)); })
       .def("__repr__", [](const DTypeObject& d) { return std::string("weft.") + row(d.type).name; })

@@ -260,22 +260,26 @@ def _signature(parameters: list[tuple[Any, ...]]) -> inspect.Signature:
 
 def _text(function: Any, row: dict[str, Any], parameters: list[tuple[Any, ...]]) -> str:
     from ._comments import COMMENTS
+    from ._texts import in_python, paragraph
 
     lines = []
-    summary = row["summary"]
-    if summary:
-        lines.append(summary[0].upper() + summary[1:] + ("" if summary.endswith(".") else "."))
-    comment = COMMENTS.get(row["name"])
+    summary = row["summary"].rstrip(".")
+    comment = COMMENTS.get(row["name"], "")
+    if summary and not comment.lower().startswith(summary.lower()):
+        first = summary.split()[0]
+        is_letter = len(first) == 1 and first != "a"  # a name: "x without axes of size 1"
+        lines.append(paragraph((summary if is_letter else summary[0].upper() + summary[1:]) + "."))
     if comment:
-        lines += ["", comment]
-    if row["formula"]:
-        lines += ["", "    " + row["formula"]]
+        lines += ["", paragraph(comment)]
+    formula = row["formula"]
+    if formula and " ".join(formula.split()) not in " ".join(comment.split()):
+        lines += ["", "    " + formula.replace("random::", "random.")]
     meanings = {a[0]: a for a in row["attributes"]}
     told = []
     for name, of, *_ in parameters:
         if of in meanings and meanings[of][6]:
             choices = meanings[of][5]
-            told.append(f"{name}: {meanings[of][6]}" + (f" ({', '.join(map(repr, choices))})" if choices else ""))
+            told.append(f"{name}: {in_python(meanings[of][6])}" + (f" ({', '.join(map(repr, choices))})" if choices else ""))
     if told:
         lines += ["", "Parameters", "----------", *told]
     return "\n".join(lines).strip()
