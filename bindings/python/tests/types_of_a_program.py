@@ -1,4 +1,4 @@
-"""A program whose types mypy checks in strict mode (./dev python types)."""
+"""A program whose types mypy checks in strict mode (./dev python types), and pyright where it is (test_types.py)."""
 
 import weft as wf
 import numpy as np
@@ -21,3 +21,34 @@ e = wf.losses.mse_loss(x, x, reduction="mean")
 wf.save("x.npy", x)
 with wf.device("cpu") as d:
     print(d.name, wf.finfo(wf.float32).eps, -x, x[0], abs(x), x > 1, x == 1, float(x[0, 0]))
+
+square: wf.Kernel = wf.kernel(
+    "fn kernel(i: u32) { store_y(i, load_x(i) * load_x(i)); }",
+    results=lambda x: wf.ArrayType(x.shape, x.dtype),
+    cpu=lambda x: x * x,
+)
+print(square(x), square.name, square.numbers)
+try:
+    wf.eval(square(x))
+except wf.KernelError as error:
+    line: int = error.line
+    print(line, error.message)
+with wf.profile("step.html", repeats=2) as profile:
+    with profile.span("a product"):
+        wf.wait(x @ y)
+row: wf.ProfileRow = profile.rows[0]
+print(row.kernel, row.seconds, profile.table(), profile.kernel_seconds)
+
+context = wf.webnn.create_context(power_preference="low-power")
+builder = wf.webnn.MLGraphBuilder(context)
+operand: wf.webnn.MLOperand = builder.input("x", wf.float32, (1, 3, 8, 8))
+halves: list[wf.webnn.MLOperand] = builder.split(operand, 2, axis=2)
+pooled = builder.average_pool2d(halves[0], window_dimensions=(2, 2), layout="nchw", label="pool")
+graph: wf.webnn.MLGraph = builder.build({"y": pooled})
+tensor = context.create_tensor("float32", graph.outputs["y"][1], readable=True)
+back: wf.Array = context.read_tensor(tensor)
+ranks: int = context.op_support_limits().ops["conv2d"]["filter"].min_rank
+lost: str | None = context.lost
+
+encoder = wf.SentenceEncoder("model", batch_size=16).set_params(device="cpu")
+vectors: wf.Array = encoder.encode(["A sentence."])
