@@ -1,7 +1,10 @@
 """weft.kernel: WGSL as a function of arrays."""
 
+import gc
 import subprocess
 import sys
+import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -168,3 +171,40 @@ print(held.tolist())
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout == "[1.0, 1.0, 1.0]\n"
     assert "leak" not in ran.stderr
+
+
+def test_any_number_of_threads():
+    """Compilers ask for types, and the cpu for results, on threads that may hold locks of the library's."""
+    f = scale_rows()
+    g = wf.compile(lambda x: f(x * 2)[0].sum())
+    wrong = []
+
+    def work(seed):
+        for n in range(20):
+            x = np.full((1 + (seed + n) % 7, 3), 2, "float32")
+            if f(x)[1].tolist() != [2] * len(x) or g(wf.asarray(x)).item() != 3 * len(x):
+                wrong.append((seed, n))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(timeout=120)
+    assert not any(t.is_alive() for t in threads) and not wrong
+
+
+def test_kernels_that_are_dropped_hold_nothing():
+    held = weakref.WeakSet()
+
+    class Big:
+        pass
+
+    for _ in range(5):
+        big = Big()
+        held.add(big)
+        f = wf.kernel(f"fn kernel(i: u32) {{ store_y(i, load_x(i)); }} // {id(big)}", cpu=lambda x, b=big: x)
+        f([1.0])  # described, and never computed
+        del f, big
+    gc.collect()
+    (wf.asarray([1.0]) + 1).item()
+    assert len(held) == 0
