@@ -90,6 +90,31 @@ def test_types_of_numbers():
         wf.kernel(text, numbers={"e": "1"})
 
 
+@pytest.mark.parametrize(
+    "results",
+    [
+        ((2,), "int32"),
+        (2, wf.int32),
+        [((2,), np.int32)],
+        wf.ArrayType((2,), wf.int32),
+        wf.zeros(2, dtype="int32"),
+        lambda x: ([2], np.dtype("int32")),
+    ],
+)
+def test_ways_to_say_the_type_of_one_result(results):
+    f = wf.kernel("fn kernel(i: u32) { store_y(i, i32(i)); }", results=results, cpu=lambda x: np.arange(2))
+    y = f([1.0, 2.0, 3.0])
+    assert y.dtype == wf.int32 and y.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("results", [None, lambda x: (x, x), lambda x: [(x.shape, x.dtype), x], (wf.ones(2), wf.ones(2))])
+def test_ways_to_say_the_types_of_two_results(results):
+    text = "fn kernel(i: u32) { store_y(i, load_x(i)); store_z(i, -load_x(i)); }"
+    f = wf.kernel(text, outputs=["y", "z"], results=results, cpu=lambda x: (x, -x))
+    y, z = f([1.0, 2.0])
+    assert y.tolist() == [1, 2] and z.tolist() == [-1, -2]
+
+
 def test_workgroups_of_an_entry_point_of_its_own():
     needs_gpu()
     text = """

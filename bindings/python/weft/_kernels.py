@@ -54,7 +54,8 @@ class _Form:
             given = [given]
         if len(given) != self._outputs:
             raise ValueError(f"kernel {self._name!r}: results has {len(given)} types for {self._outputs} outputs")
-        return [(one.shape, _core.dtype(one.dtype)) if hasattr(one, "dtype") else (one[0], _core.dtype(one[1])) for one in given]
+        pairs = [(one.shape, one.dtype) if hasattr(one, "dtype") else one for one in given]
+        return [((s,) if isinstance(s, int) else tuple(s), _core.dtype(dtype)) for s, dtype in pairs]
 
 
 def _is_type(given: Any) -> bool:
@@ -62,6 +63,7 @@ def _is_type(given: Any) -> bool:
     return hasattr(given, "dtype") or (
         isinstance(given, tuple)
         and len(given) == 2
+        and not hasattr(given[0], "dtype")
         and (isinstance(given[0], int) or all(isinstance(n, int) for n in given[0]))
         and (isinstance(given[1], (str, type, _core.DType)) or hasattr(given[1], "itemsize"))
     )
