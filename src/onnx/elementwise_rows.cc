@@ -1,12 +1,12 @@
 // Operators on single elements: arithmetic, functions, logic, casts, comparisons and choices; and random numbers.
 #include <bit>
-#include <cmath>
-#include <functional>
 #include <limits>
+#include <optional>
 #include <random>
 
 #include "onnx/node.h"
 #include "weft/array.h"
+#include "weft/device.h"
 #include "weft/distributions.h"
 #include "weft/graph.h"
 #include "weft/random.h"
@@ -172,6 +172,7 @@ Tensor bit_cast_of(const Node& n) {
   const Tensor known = n.known(0);
   if (!known.defined()) n.lacks("{} to {} of a tensor whose elements are not known", name(from), name(to));
   std::vector<std::byte> bytes(byte_size(from, static_cast<std::uint64_t>(x.size())));
+  const DefaultDeviceScope there(Device::cpu());
   known.read_bytes(bytes);
   return Graph::constant(TensorData::copy_of(to, x.shape(), bytes));
 }
@@ -240,7 +241,7 @@ Tensors dropout_of_inference(const Node& n) {
   return with_mask(n, x, ones_like(x, n.version() < 10 ? x.dtype() : DType::boolean));
 }
 Tensors dropout(const Node& n) {
-  const bool training = n.has(2) && n.host(2).item<bool>();
+  const bool training = n.has(2) && n.number_of(2) != 0;
   const double ratio = !training ? 0 : n.has(1) ? n.number_of(1) : 0.5;
   if (ratio == 0) return dropout_of_inference(n);
   const Tensor x = n.in(0);
