@@ -148,8 +148,8 @@ Tensor is_inf_of(const Node& n) {
 
 bool is_f8(DType type) { return type == DType::f8e4m3 || type == DType::f8e5m2; }
 
-// x in another type. Out of the range of an 8-bit float it is the greatest number of the type (saturate), or what rounding
-// gives, infinity or NaN.
+// x in another type. Out of the range of an 8-bit float it is the greatest number of the type (saturate), or what
+// rounding gives, infinity or NaN.
 Tensor converted(const Tensor& x, DType to, bool saturate) {
   if (x.dtype() == to) return x;
   if (is_f8(to) && saturate) {
@@ -166,7 +166,8 @@ bool saturates(const Node& n) { return n.integer("saturate", 1) != 0; }
 Tensor bit_cast_of(const Node& n) {
   const Tensor x = n.in(0);
   const DType from = x.dtype(), to = n.type("to");
-  if (bits(from) != bits(to)) n.fail("to is {}, expected a type of {} bits as that of the operand", name(to), bits(from));
+  if (bits(from) != bits(to))
+    n.fail("to is {}, expected a type of {} bits as that of the operand", name(to), bits(from));
   if (from == to) return x;
   if (is_integer(from) && is_integer(to)) return cast(x, to);
   const Tensor known = n.known(0);
@@ -185,9 +186,7 @@ Tensor key_of(std::optional<double> seed) {
   std::random_device device;
   return random::key((std::uint64_t{device()} << 32) | device());
 }
-Tensor key_of(const Node& n) {
-  return key_of(n.attribute("seed") ? std::optional(n.number("seed", 0)) : std::nullopt);
-}
+Tensor key_of(const Node& n) { return key_of(n.attribute("seed") ? std::optional(n.number("seed", 0)) : std::nullopt); }
 
 // Drawn in a type that Weft draws, f32 for f64.
 template <class Draw>
@@ -195,14 +194,12 @@ Tensor drawn(DType type, const Draw& draw) {
   return type == DType::f64 ? cast(draw(DType::f32), type) : draw(type);
 }
 Tensor normal(const Node& n, const Shape& shape, DType type) {
-  return drawn(type, [&](DType as) {
-    return random_normal(key_of(n), as, shape, n.number("mean", 0), n.number("scale", 1));
-  });
+  return drawn(
+      type, [&](DType as) { return random_normal(key_of(n), as, shape, n.number("mean", 0), n.number("scale", 1)); });
 }
 Tensor uniform(const Node& n, const Shape& shape, DType type) {
-  return drawn(type, [&](DType as) {
-    return random_uniform(key_of(n), as, shape, n.number("low", 0), n.number("high", 1));
-  });
+  return drawn(type,
+               [&](DType as) { return random_uniform(key_of(n), as, shape, n.number("low", 0), n.number("high", 1)); });
 }
 template <Tensor (*draw)(const Node&, const Shape&, DType)>
 Tensors random_of(const Node& n) {

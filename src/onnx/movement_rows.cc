@@ -47,7 +47,8 @@ int axis_attribute(const Node& n, int rank, std::int64_t otherwise) {
 // Sizes that an operand gives, which are 0 or more.
 Shape sizes_of(const Node& n, std::size_t i) {
   const Ints sizes = n.integers_of(i);
-  if (std::ranges::any_of(sizes, [](std::int64_t size) { return size < 0; })) n.fail("operand {} has negative sizes", i);
+  if (std::ranges::any_of(sizes, [](std::int64_t size) { return size < 0; }))
+    n.fail("operand {} has negative sizes", i);
   return shape_of(sizes);
 }
 
@@ -89,7 +90,8 @@ Tensor reshape_of(const Node& n) {
     for (std::size_t i = 0; i < copied.size(); ++i) {
       if (!copied[i]) given *= x.shape()[static_cast<int>(i)];
     }
-    if (taken == 0 || given % taken != 0) n.fail("the operand is {}, which leaves no size for -1", to_string(x.shape()));
+    if (taken == 0 || given % taken != 0)
+      n.fail("the operand is {}, which leaves no size for -1", to_string(x.shape()));
     to[*open] = given / taken;
   }
   return reshape(x, shape_of(to));
@@ -148,8 +150,8 @@ Tensor sliced(const Node& n, const Ints& starts, const Ints& ends, const std::op
   if (given_axes) axes = *given_axes;
   const Ints steps = given_steps ? *given_steps : Ints(starts.size(), 1);
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size()) {
-    n.fail("{} starts, {} ends, {} axes and {} steps; expected as many of each", starts.size(), ends.size(), axes.size(),
-           steps.size());
+    n.fail("{} starts, {} ends, {} axes and {} steps; expected as many of each", starts.size(), ends.size(),
+           axes.size(), steps.size());
   }
   const std::vector<int> along = axes_of(n, axes, x.rank());
   for (std::size_t i = 0; i < along.size(); ++i) {
@@ -160,8 +162,9 @@ Tensor sliced(const Node& n, const Ints& starts, const Ints& ends, const std::op
     const std::int64_t begin = place(starts[i]), end = place(ends[i]);
     const bool whole = step == 1 && begin == 0 && end == size;
     // (A step past the axis takes its first element, as the axis' size does.)
-    if (!whole) x = weft::slice(x, along[i], begin, end, std::clamp(step, -std::max<std::int64_t>(size, 1),
-                                                                     std::max<std::int64_t>(size, 1)));
+    if (!whole)
+      x = weft::slice(x, along[i], begin, end,
+                      std::clamp(step, -std::max<std::int64_t>(size, 1), std::max<std::int64_t>(size, 1)));
   }
   return x;
 }
@@ -313,8 +316,8 @@ std::vector<std::uint64_t> order_keys(const Tensor& host) {
   return keys;
 }
 
-// The distinct slices along an axis, or elements, in ascending order or in that in which they come; where each is first,
-// which of them each slice is, and how often it comes.
+// The distinct slices along an axis, or elements, in ascending order or in that in which they come; where each is
+// first, which of them each slice is, and how often it comes.
 Tensors unique_of(const Node& n) {
   Tensor x = n.in(0), host = n.host(0);
   if (x.dtype() == DType::c64) n.lacks("complex numbers");
@@ -479,7 +482,8 @@ Tensor constant(const Node& n) {
   if (n.attribute("value_float")) return Graph::scalar(n.number("value_float", 0), DType::f32);
   if (n.attribute("value_floats")) {
     const std::vector<double> values = n.numbers("value_floats");
-    return constant_of(Shape{static_cast<std::int64_t>(values.size())}, std::vector<float>(values.begin(), values.end()));
+    return constant_of(Shape{static_cast<std::int64_t>(values.size())},
+                       std::vector<float>(values.begin(), values.end()));
   }
   if (n.attribute("value_string") || n.attribute("value_strings")) n.lacks("texts");
   n.fail("it has no value");
@@ -524,9 +528,8 @@ constexpr OperatorRow kRows[] = {
     {"Compress", one<compress_of>, 9, "the condition is read"},
     {"Gather", one<gather_of>},
     {"GatherElements", one<gather_elements_of>, 11},
-    {"GatherND", one<[](const Node& n) {
-       return gather_nd(n.in(0), n.in(1), static_cast<int>(n.integer("batch_dims", 0)));
-     }>, 11},
+    {"GatherND",
+     one<[](const Node& n) { return gather_nd(n.in(0), n.in(1), static_cast<int>(n.integer("batch_dims", 0))); }>, 11},
     {"NonZero", one<nonzero_of>, 9, "the operand is read"},
     {"OneHot", one<one_hot_of>, 9},
     {"ReverseSequence", one<reverse_sequence>, 10},
