@@ -61,6 +61,19 @@ struct OperatorUse {
   bool supported = false;
 };
 
+// What is in a file; its weights are not read.
+struct Description {
+  std::string name, producer;
+  std::int64_t ir_version = 0;
+  std::map<std::string, std::int64_t, std::less<>> opsets = {};  // version by domain; "" is ai.onnx
+  std::map<std::string, std::string, std::less<>> metadata = {};
+  std::vector<Port> inputs = {}, outputs = {};  // inputs without those that have initializers
+  std::vector<OperatorUse> operators = {};
+  std::uint64_t parameters = 0, weight_bytes = 0;  // of initializers
+};
+// Throws IoError, FormatError.
+Description describe(const std::filesystem::path& path);
+
 struct Options {
   std::optional<Device> device = {};        // none: the default device
   std::optional<Precision> precision = {};  // as in CompileOptions
@@ -77,14 +90,9 @@ class Model {
   static Model from_bytes(std::span<const std::byte> bytes, const Options& options = {},
                           const std::filesystem::path& folder = {});
 
-  std::string_view name() const;
-  const std::map<std::string, std::string, std::less<>>& metadata() const;
-  // Opset by domain; "" is ai.onnx.
-  const std::map<std::string, std::int64_t, std::less<>>& opsets() const;
-  // Inputs without those that have initializers, and outputs, in the file's order.
-  const std::vector<Port>& inputs() const;
-  const std::vector<Port>& outputs() const;
-  const std::vector<OperatorUse>& operators() const;
+  const Description& description() const;
+  const std::vector<Port>& inputs() const { return description().inputs; }
+  const std::vector<Port>& outputs() const { return description().outputs; }
   const Device& device() const;
 
   // The outputs, in their order, on the model's device. Inputs are tensors on any device; each is given once, and has the
@@ -111,7 +119,8 @@ class Model {
   std::shared_ptr<Impl> impl_;
 };
 
-// A tensor in a file as ONNX's test data have them (.pb). Throws IoError, FormatError, Unsupported.
-Tensor load_tensor(const std::filesystem::path& path);
+// What a file holds as ONNX's test data have them (.pb): a tensor, or what the type of a port says, such as
+// "seq(tensor(float))". Throws IoError, FormatError, Unsupported (a type that Weft lacks).
+PortValue load_value(const std::filesystem::path& path, std::string_view type = "tensor");
 
 }  // namespace weft::onnx

@@ -2,6 +2,8 @@
 #include <atomic>
 #include <list>
 #include <mutex>
+#include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "core/error_context.h"
@@ -11,6 +13,7 @@
 #include "onnx/node.h"
 #include "onnx/tracer.h"
 #include "onnx/value.h"
+#include "onnx/wire.h"
 #include "weft/compile.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
@@ -19,7 +22,7 @@
 namespace weft::onnx {
 namespace {
 
-constexpr std::int64_t kOldestOpset = 7, kNewestOpset = 25;
+constexpr std::int64_t kOldestOpset = 1, kNewestOpset = 25;
 
 std::string type_text(const TypeProto& type) {
   using enum TypeProto::Kind;
@@ -59,6 +62,40 @@ void each_node(std::span<const NodeProto> nodes, const std::map<std::string, std
   }
 }
 
+Description describe(const Source& source) {
+  const ModelProto& model = source.model;
+  Description d{.name = model.graph.name,
+                .producer = model.producer + (model.producer_version.empty() ? "" : " " + model.producer_version),
+                .ir_version = model.ir_version,
+                .opsets = model.opsets,
+                .metadata = model.metadata};
+  std::set<std::string_view> initialized;
+  for (const TensorProto& t : model.graph.initializers) {
+    initialized.insert(t.name);
+    double count = 1;
+    for (const std::int64_t size : t.dims) count *= static_cast<double>(size);
+    if (!(count >= 0 && count < 0x1p62)) continue;  // refused where it is read
+    d.parameters += static_cast<std::uint64_t>(count);
+    if (const auto type = find_dtype(t.type)) d.weight_bytes += byte_size(*type, static_cast<std::uint64_t>(count));
+  }
+  for (const SparseTensorProto& t : model.graph.sparse_initializers) initialized.insert(t.values.name);
+  for (const ValueInfoProto& info : model.graph.inputs) {
+    if (!initialized.contains(info.name)) d.inputs.push_back(port_of(info));
+  }
+  for (const ValueInfoProto& info : model.graph.outputs) d.outputs.push_back(port_of(info));
+  std::map<std::tuple<std::string, std::string, std::int64_t>, OperatorUse> uses;
+  const auto add = [&](const NodeProto& node, std::int64_t version) {
+    const bool supported = source.find_function(node) || find_control_row(node.domain, node.op_type) ||
+                           find_row(node.domain, node.op_type, version);
+    ++uses.try_emplace({node.domain, node.op_type, version}, OperatorUse{node.domain, node.op_type, version, 0, supported})
+          .first->second.count;
+  };
+  each_node(model.graph.nodes, model.opsets, add);
+  for (const FunctionProto& f : model.functions) each_node(f.nodes, f.opsets, add);
+  for (auto& [key, use] : uses) d.operators.push_back(std::move(use));
+  return d;
+}
+
 // What an input of a run is.
 struct Given {
   std::vector<std::pair<std::string, Tensor>> tensors;  // by id
@@ -92,8 +129,7 @@ struct Model::Impl {
   Options options;
   Device device;
   CompileOptions compile_options;
-  std::vector<Port> inputs, outputs;
-  std::vector<OperatorUse> operators;
+  Description description;
 
   std::mutex mutex;
   std::list<std::pair<std::string, std::shared_ptr<Form>>> forms;  // the last used first
@@ -105,15 +141,12 @@ struct Model::Impl {
     source.files = std::make_shared<ExternalFiles>(folder);
     source.model = parse_model(bytes);
     const GraphProto& graph = source.model.graph;
+    description = describe(source);
     check_operators();
     for (const TensorProto& t : graph.initializers) add_initializer(t.name, [&] { return data_of(t, source.owner, *source.files); });
     for (const SparseTensorProto& t : graph.sparse_initializers) {
       add_initializer(t.values.name, [&] { return data_of(t, source.owner, *source.files); });
     }
-    for (const ValueInfoProto& info : graph.inputs) {
-      if (!source.initializers.contains(info.name)) inputs.push_back(port_of(info));
-    }
-    for (const ValueInfoProto& info : graph.outputs) outputs.push_back(port_of(info));
     compile_options.constants = make_constant_store(device);
     compile_options.precision = options.precision;
   }
@@ -130,25 +163,22 @@ struct Model::Impl {
     if (opset != source.model.opsets.end() && (opset->second < kOldestOpset || opset->second > kNewestOpset)) {
       throw Unsupported("onnx: the model is of opset {}; Weft has {} to {}", opset->second, kOldestOpset, kNewestOpset);
     }
-    std::map<std::tuple<std::string, std::string, std::int64_t>, OperatorUse> uses;
+    if (std::ranges::all_of(description.operators, &OperatorUse::supported)) return;
     std::string missing;
     std::size_t count = 0;
     const auto add = [&](const NodeProto& node, std::int64_t version) {
-      const bool supported = source.find_function(node) || find_control_row(node.domain, node.op_type) ||
-                             find_row(node.domain, node.op_type, version);
-      OperatorUse& use = uses.try_emplace({node.domain, node.op_type, version},
-                                          OperatorUse{node.domain, node.op_type, version, 0, supported}).first->second;
-      ++use.count;
-      if (supported || ++count > 8) return;
+      const auto is_this = [&](const OperatorUse& use) {
+        return use.domain == node.domain && use.name == node.op_type && use.version == version;
+      };
+      if (std::ranges::find_if(description.operators, is_this)->supported || ++count > 8) return;
       missing += std::format("{}'{}' ({}{}{})", missing.empty() ? "" : ", ",
                              node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name, node.domain,
                              node.domain.empty() ? "" : ".", node.op_type);
     };
     each_node(source.model.graph.nodes, source.model.opsets, add);
     for (const FunctionProto& f : source.model.functions) each_node(f.nodes, f.opsets, add);
-    for (auto& [key, use] : uses) operators.push_back(std::move(use));
     if (count > 8) missing += std::format(" and {} more", count - 8);
-    if (count) throw Unsupported("onnx: operators that Weft does not have, by nodes: {}", missing);
+    throw Unsupported("onnx: operators that Weft does not have, by nodes: {}", missing);
   }
 
   // Throws unless the tensor fits the port.
@@ -182,7 +212,7 @@ struct Model::Impl {
   Given given(std::span<const NamedValue> values) const {
     Given all;
     std::map<std::string, std::pair<std::int64_t, std::string>> names;
-    for (const Port& port : inputs) {
+    for (const Port& port : description.inputs) {
       const auto is_port = [&](const NamedValue& v) { return v.name == port.name; };
       const auto it = std::ranges::find_if(values, is_port);
       if (it == values.end()) {
@@ -203,9 +233,9 @@ struct Model::Impl {
       }
     }
     for (const NamedValue& v : values) {
-      if (std::ranges::find(inputs, v.name, &Port::name) != inputs.end()) continue;
+      if (std::ranges::find(description.inputs, v.name, &Port::name) != description.inputs.end()) continue;
       std::string known;
-      for (const Port& port : inputs) known += std::format("{}'{}'", known.empty() ? "" : ", ", port.name);
+      for (const Port& port : description.inputs) known += std::format("{}'{}'", known.empty() ? "" : ", ", port.name);
       throw InvalidArgument("onnx: no input is called '{}'; there are {}", v.name, known.empty() ? "none" : known);
     }
     return all;
@@ -335,12 +365,14 @@ Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options
   return Model(std::make_shared<Impl>(*copy, copy, folder, options));
 }
 
-std::string_view Model::name() const { return impl_->source.model.graph.name; }
-const std::map<std::string, std::string, std::less<>>& Model::metadata() const { return impl_->source.model.metadata; }
-const std::map<std::string, std::int64_t, std::less<>>& Model::opsets() const { return impl_->source.model.opsets; }
-const std::vector<Port>& Model::inputs() const { return impl_->inputs; }
-const std::vector<Port>& Model::outputs() const { return impl_->outputs; }
-const std::vector<OperatorUse>& Model::operators() const { return impl_->operators; }
+Description describe(const std::filesystem::path& path) {
+  const MappedFile file = MappedFile::open(path);
+  return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
+    return describe(Source{.model = parse_model(file.bytes), .initializers = {}, .owner = {}, .files = {}});
+  });
+}
+
+const Description& Model::description() const { return impl_->description; }
 const Device& Model::device() const { return impl_->device; }
 std::size_t Model::compilations() const { return impl_->compilations; }
 std::size_t Model::reads() const { return impl_->reads; }
@@ -352,17 +384,38 @@ std::vector<Tensor> Model::run(std::span<const NamedTensor> inputs) const {
   for (const NamedTensor& input : inputs) values.push_back({std::string(input.name), {.tensor = input.tensor}});
   std::vector<Tensor> tensors;
   for (PortValue& value : impl_->run(values)) {
-    if (value.sequence) throw InvalidArgument("onnx: output '{}' is a sequence, which run_values() gives", impl_->outputs[tensors.size()].name);
+    if (value.sequence) throw InvalidArgument("onnx: output '{}' is a sequence, which run_values() gives", impl_->description.outputs[tensors.size()].name);
     tensors.push_back(std::move(value.tensor));
   }
   return tensors;
 }
 
-Tensor load_tensor(const std::filesystem::path& path) {
+PortValue load_value(const std::filesystem::path& path, std::string_view type) {
   const MappedFile file = MappedFile::open(path);
   return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
     ExternalFiles files(path.parent_path());
-    return Graph::constant(data_of(parse_tensor(file.bytes), file.owner, files));
+    const auto tensor = [&](std::span<const std::byte> bytes) {
+      return Graph::constant(data_of(parse_tensor(bytes), file.owner, files));
+    };
+    const auto sequence = [&](std::span<const std::byte> bytes) {
+      std::vector<Tensor> tensors;
+      for (WireReader r(bytes, "SequenceProto"); r.next();) {
+        if (r.field() == 3) tensors.push_back(tensor(r.bytes()));
+      }
+      return tensors;
+    };
+    PortValue value;
+    if (type.starts_with("optional(")) {
+      for (WireReader r(file.bytes, "OptionalProto"); r.next();) {
+        if (r.field() == 3) value.tensor = tensor(r.bytes());
+        if (r.field() == 5) value.sequence = sequence(r.bytes());
+      }
+    } else if (type.starts_with("seq(")) {
+      value.sequence = sequence(file.bytes);
+    } else {
+      value.tensor = tensor(file.bytes);
+    }
+    return value;
   });
 }
 

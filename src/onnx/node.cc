@@ -1,6 +1,7 @@
 #include "onnx/node.h"
 
 #include <algorithm>
+#include <map>
 
 #include "onnx/tracer.h"
 #include "onnx/value.h"
@@ -128,21 +129,27 @@ std::optional<Ints> Node::integers(std::int64_t since, std::size_t i, std::strin
 void Node::fail_with(const std::string& what) const { throw FormatError("{}", what); }
 void Node::lacks_with(const std::string& what) const { throw Unsupported("{}", what); }
 
-const OperatorRow* find_row(std::string_view domain, std::string_view name, std::int64_t version) {
-  const OperatorRow* best = nullptr;
-  for (const OperatorRows& file : all_rows()) {
-    if (file.domain != domain) continue;
-    for (const OperatorRow& row : file.rows) {
-      if (row.name == name && row.since <= version && (!best || row.since > best->since)) best = &row;
-    }
-  }
-  return best;
+std::span<const OperatorRows> all_rows() {
+  static const std::vector<OperatorRows> rows{elementwise_rows(), movement_rows(),  reduction_rows(), network_rows(),
+                                              region_rows(),      recurrent_rows(), attention_rows(), signal_rows(),
+                                              quantization_rows(), microsoft_rows()};
+  return rows;
 }
 
-std::span<const OperatorRows> all_rows() {
-  static const std::vector<OperatorRows> rows{elementwise_rows(), movement_rows(),     reduction_rows(),
-                                              network_rows(),     quantization_rows(), microsoft_rows()};
-  return rows;
+const OperatorRow* find_row(std::string_view domain, std::string_view name, std::int64_t version) {
+  static const auto rows = [] {
+    std::multimap<std::pair<std::string_view, std::string_view>, const OperatorRow*> by_name;
+    for (const OperatorRows& file : all_rows()) {
+      for (const OperatorRow& row : file.rows) by_name.emplace(std::pair(file.domain, row.name), &row);
+    }
+    return by_name;
+  }();
+  const OperatorRow* best = nullptr;
+  const auto [first, last] = rows.equal_range({domain, name});
+  for (auto it = first; it != last; ++it) {
+    if (it->second->since <= version && (!best || it->second->since > best->since)) best = it->second;
+  }
+  return best;
 }
 
 int axis_of(const Node& node, std::int64_t axis, int rank) {

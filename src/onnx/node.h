@@ -124,13 +124,17 @@ struct OperatorRows {
 const OperatorRow* find_row(std::string_view domain, std::string_view name, std::int64_t version);
 std::span<const OperatorRows> all_rows();
 
-// Each file of rows.
-OperatorRows elementwise_rows();   // elementwise_rows.cc: arithmetic, functions, logic, casts, comparisons, random numbers
-OperatorRows movement_rows();      // movement_rows.cc: shapes, slices, gathers, scatters, pads, sorts, constants
-OperatorRows reduction_rows();     // reduction_rows.cc: reductions, scans, softmax, norms, losses, products of matrices, einsum
-OperatorRows network_rows();       // network_rows.cc: convolutions, pools, resizing, recurrent cells, attention, signals
-OperatorRows quantization_rows();  // quantization_rows.cc: Quantize…, QLinear…, …Integer
-OperatorRows microsoft_rows();     // microsoft_rows.cc: com.microsoft
+// The rows of each file.
+OperatorRows elementwise_rows();   // arithmetic, functions, logic, casts, comparisons, random numbers
+OperatorRows movement_rows();      // shapes, slices, gathers, scatters, pads, sorts, constants
+OperatorRows reduction_rows();     // reductions, scans, softmax, norms, losses, products of matrices
+OperatorRows network_rows();       // convolutions, pools, resizing
+OperatorRows region_rows();        // regions of images, and boxes
+OperatorRows recurrent_rows();     // RNN, GRU, LSTM
+OperatorRows attention_rows();     // Attention, RotaryEmbedding
+OperatorRows signal_rows();        // windows and Fourier transforms
+OperatorRows quantization_rows();  // Quantize…, QLinear…, …Integer
+OperatorRows microsoft_rows();     // com.microsoft
 
 // ---- Helpers that rows share
 
