@@ -164,68 +164,91 @@ Values loop(Tracer& tracer, const Node& node, const std::string& path) {
   return carries;
 }
 
+// The states behind the last turn, and what the turns give, along new first axes. The slices' first axes are scanned.
+Tensors scanned(Tracer& tracer, const Node& node, const GraphProto& body, const std::string& part, const Values& states,
+                const Tensors& slices) {
+  const std::int64_t length = slices[0].shape()[0];
+  const std::size_t count = states.size();
+  if (length > kFewTurns) {
+    const auto made = tracer.in_graph([&] {
+      return values_of(
+          detail::scan({.function = "Scan", .length = length}, tensors_of(states), slices, [&](std::span<const Tensor> t) {
+            return tensors_of(tracer.call_graph(body, node, part + "turn", values_of(t.subspan(1))));
+          }));
+    });
+    if (made) return tensors_of(*made);
+  }
+  Values carries = states;
+  std::vector<Values> results(body.outputs.size() - count);
+  for (std::int64_t i = 0; i < length; ++i) {
+    Values inputs = carries;
+    for (const Tensor& x : slices) inputs.push_back({.tensor = squeeze(slice(x, 0, i, i + 1), {0})});
+    Values made = tracer.call_graph(body, node, std::format("{}{}", part, i), std::move(inputs));
+    carries.assign(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(count));
+    for (std::size_t k = 0; k < results.size(); ++k) results[k].push_back(made[count + k]);
+    for (const Value& v : made) tracer.hold(v);
+  }
+  Tensors last = tensors_of(carries);
+  for (std::size_t k = 0; k < results.size(); ++k) last.push_back(stacked(node, results[k], body.outputs[count + k]).tensor);
+  return last;
+}
+
 Values scan_graph(Tracer& tracer, const Node& node, const std::string&) {
   const GraphProto& body = graph_of(node, "body");
   const std::int64_t given = node.integer("num_scan_inputs");
-  if (node.version() < 9) node.lacks("Scan of opset 8, which is another operator");
-  const std::size_t all = node.size();
+  // Opset 8: lengths in front, a first axis of batches everywhere, and directions alone.
+  const bool batched = node.version() < 9;
+  const std::size_t skipped = batched ? 1 : 0, all = node.size() - std::min(node.size(), skipped);
   if (given < 1 || static_cast<std::size_t>(given) > all) node.fail("num_scan_inputs is {}, and there are {} inputs", given, all);
-  const auto scanned = static_cast<std::size_t>(given), states = all - scanned;
+  const auto inputs = static_cast<std::size_t>(given), states = all - inputs;
   if (body.inputs.size() != all || body.outputs.size() < states) {
     node.fail("a body of {} inputs and {} outputs, for {} states and {} scanned inputs", body.inputs.size(),
-              body.outputs.size(), states, scanned);
+              body.outputs.size(), states, inputs);
   }
   const std::size_t outputs = body.outputs.size() - states;
-  const Ints in_axes = node.integers("scan_input_axes", Ints(scanned)), out_axes = node.integers("scan_output_axes", Ints(outputs));
-  const Ints in_ways = node.integers("scan_input_directions", Ints(scanned)),
+  const Ints in_axes = node.integers("scan_input_axes", Ints(inputs)), out_axes = node.integers("scan_output_axes", Ints(outputs));
+  const Ints in_ways = node.integers(batched ? "directions" : "scan_input_directions", Ints(inputs)),
              out_ways = node.integers("scan_output_directions", Ints(outputs));
-  if (in_axes.size() != scanned || in_ways.size() != scanned || out_axes.size() != outputs || out_ways.size() != outputs) {
+  if (in_axes.size() != inputs || in_ways.size() != inputs || out_axes.size() != outputs || out_ways.size() != outputs) {
     node.fail("axes or directions that are not as many as what is scanned");
   }
-  Tensors initial, slices;
-  for (std::size_t i = 0; i < states; ++i) initial.push_back(node.in(i));
-  for (std::size_t i = 0; i < scanned; ++i) {
-    Tensor x = node.in(states + i);
-    x = moveaxis(x, axis_of(node, in_axes[i], x.rank()), 0);
+  if (batched && node.has(0)) node.lacks("Scan of opset 8 with lengths of sequences");
+  Tracer::Holds holds(tracer);
+  Values initial;
+  for (std::size_t i = 0; i < states; ++i) initial.push_back(node.value(skipped + i));
+  Tensors slices;
+  for (std::size_t i = 0; i < inputs; ++i) {
+    Tensor x = node.in(skipped + states + i);
+    const int axis = batched ? 1 : axis_of(node, in_axes[i], x.rank());
+    if (axis >= x.rank()) node.fail("a scanned input of rank {}", x.rank());
+    x = moveaxis(x, axis, 0);
     slices.push_back(in_ways[i] ? flip(x, {0}) : x);
     if (x.shape()[0] != slices[0].shape()[0]) node.fail("scanned inputs of {} and {} elements", slices[0].shape()[0], x.shape()[0]);
   }
-  const std::int64_t length = slices[0].shape()[0];
-  const auto finish = [&](Tensors results) {
+  Tensors results;
+  if (batched) {
+    const std::int64_t batches = slices[0].shape()[1];
+    std::vector<Tensors> parts(states + outputs);
+    for (std::int64_t b = 0; b < batches; ++b) {
+      const auto of_batch = [&](const Tensor& x, int axis) { return squeeze(slice(x, axis, b, b + 1), {axis}); };
+      Values own;
+      for (const Value& v : initial) own.push_back({.tensor = of_batch(v.tensor, 0)});
+      Tensors own_slices;
+      for (const Tensor& x : slices) own_slices.push_back(of_batch(x, 1));
+      const Tensors made = scanned(tracer, node, body, std::format("batch{}/", b), own, own_slices);
+      for (std::size_t k = 0; k < made.size(); ++k) parts[k].push_back(made[k]);
+    }
+    if (batches == 0) node.lacks("Scan of opset 8 without batches");
+    for (const Tensors& p : parts) results.push_back(stack(p, 0));
+  } else {
+    results = scanned(tracer, node, body, "", initial, slices);
     for (std::size_t k = 0; k < outputs; ++k) {
       Tensor& y = results[states + k];
       if (out_ways[k]) y = flip(y, {0});
       y = moveaxis(y, 0, axis_of(node, out_axes[k], y.rank()));
     }
-    return values_of(results);
-  };
-  const auto turn = [&](std::string_view part, Values inputs) { return tracer.call_graph(body, node, part, std::move(inputs)); };
-  if (length > kFewTurns) {
-    const auto made = tracer.in_graph([&] {
-      return finish(detail::scan({.function = "Scan", .length = length}, initial, slices, [&](std::span<const Tensor> t) {
-        return tensors_of(turn("turn", values_of(t.subspan(1))));
-      }));
-    });
-    if (made) return *made;
   }
-  Tracer::Holds holds(tracer);
-  Values carries = values_of(initial);
-  for (std::size_t i = 0; i < states; ++i) carries[i] = node.value(i);
-  std::vector<Values> results(outputs);
-  for (std::int64_t i = 0; i < length; ++i) {
-    Values inputs = carries;
-    for (const Tensor& x : slices) inputs.push_back({.tensor = squeeze(slice(x, 0, i, i + 1), {0})});
-    Values made = turn(std::format("{}", i), std::move(inputs));
-    carries.assign(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(states));
-    for (const Value& c : carries) holds.add(c);
-    for (std::size_t k = 0; k < outputs; ++k) {
-      holds.add(made[states + k]);
-      results[k].push_back(made[states + k]);
-    }
-  }
-  Tensors last = tensors_of(carries);
-  for (std::size_t k = 0; k < outputs; ++k) last.push_back(stacked(node, results[k], body.outputs[states + k]).tensor);
-  return finish(std::move(last));
+  return values_of(results);
 }
 
 // ---- Sequences

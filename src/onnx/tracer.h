@@ -71,14 +71,15 @@ class Tracer {
   const TensorData& elements(const Value& value) const;
   // A value under an id of its own: with what Known has of it.
   Value named(std::string id, Value value);
-  // Values that C++ code holds, which are live as well.
+  // Values that C++ code holds are live as well, until the Holds around it ends.
+  void hold(const Value& value) { held_.push_back(value); }
   class Holds {
    public:
     explicit Holds(Tracer& tracer) : tracer_(tracer), first_(tracer.held_.size()) {}
     ~Holds() { tracer_.held_.resize(first_); }
     Holds(const Holds&) = delete;
     Holds& operator=(const Holds&) = delete;
-    void add(const Value& value) { tracer_.held_.push_back(value); }
+    void add(const Value& value) { tracer_.hold(value); }
 
    private:
     Tracer& tracer_;
