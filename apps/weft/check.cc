@@ -3,20 +3,22 @@
 #include <algorithm>
 #include <filesystem>
 #include <format>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "check_report.h"
 #include "command_line.h"
 #include "commands.h"
 #include "core/format.h"
 #include "core/json_reader.h"
 #include "core/mapped_file.h"
 #include "core/suffix.h"
+#include "onnx_check/cases.h"
 #include "output.h"
 #include "webnn_check/data_cases.h"
 #include "webnn_check/programs.h"
-#include "webnn_check/report.h"
 #include "weft/error.h"
 #include "weft/webnn.h"
 
@@ -131,6 +133,56 @@ class Check {
   bool stopped_ = false;
 };
 
+// ---- ONNX's backend tests
+
+constexpr const char* kOnnxFooter = R"(The folders
+  A case is a folder with model.onnx and test_data_set_0, test_data_set_1, …, which have input_0.pb, … and the
+  expected output_0.pb, …; a case is run where a folder is given, or is in or below one. Debian has ONNX's own:
+  apt install libonnx-testdata. Cases with types that Weft lacks (strings, …) are skipped.
+
+Examples
+  weft check onnx /usr/share/libonnx-testdata/data/node
+  weft check onnx --device cpu --filter test_resize /usr/share/libonnx-testdata/data/node
+)";
+
+void run_onnx(const CheckArguments& arguments) {
+  refuse_dispatch_only("results");
+  std::vector<std::filesystem::path> cases = onnx_cases(arguments.paths);
+  std::erase_if(cases, [&](const auto& c) { return c.filename().string().find(arguments.filter) == std::string::npos; });
+  if (cases.empty()) throw InvalidArgument("nothing was checked: no case's name holds '{}'", arguments.filter);
+  const bool only_json = arguments.json == "-";
+  std::optional<Output> json;
+  if (!arguments.json.empty()) json.emplace(arguments.json);
+  const Device device = Device::open();
+  Progress progress("checking", cases.size(), true, "opening the device");
+  FileResult all{.path = arguments.paths[0], .cases = {}};
+  Output out("-");
+  progress.begin();
+  const double start = seconds_now();
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    progress.update(i, i);
+    all.cases.push_back(run_onnx_case(cases[i], device));
+    if (arguments.fail_fast && !all.cases.back().failure.empty()) break;
+  }
+  all.seconds = seconds_now() - start;
+  progress.end();
+  std::map<std::string, std::size_t> skipped;
+  for (const CaseResult& c : all.cases) {
+    if (!c.skipped.empty()) ++skipped[c.skipped.substr(c.skipped.rfind(" is ") + 1)];
+  }
+  if (!only_json) {
+    out.write(to_text(all));
+    for (const auto& [why, number] : skipped) out.write(std::format("  skipped {}: a value {}\n", number, why));
+    out.write(app::to_string(count(all)) + "\n");
+  }
+  out.commit();
+  if (json) {
+    json->write(to_json({all}, device.name()));
+    json->commit();
+  }
+  if (count(all).failed > 0) throw Reported();
+}
+
 void run(const CheckArguments& arguments) {
   refuse_dispatch_only("results");
   const std::vector<std::string> files = files_of(arguments.paths);
@@ -151,18 +203,22 @@ void add_check(CLI::App& app) {
   auto a = std::make_shared<CheckArguments>();
   CLI::App* check = app.add_subcommand("check", "Run conformance data: is what is computed here what should be?");
   check->require_subcommand(1);
-  CLI::App* webnn = check->add_subcommand("webnn", "Run data cases and programs of the Web Neural Network API");
-  webnn->add_option("FILE|DIR", a->paths, "Files of cases, or directories of such files")
-      ->required()
-      ->check(check_path);
-  webnn->add_option("--filter", a->filter, "Only cases whose name holds this");
-  webnn
-      ->add_option("--json", a->json,
-                   "Write all results to this file, too, as JSON; '-' prints them instead of the text")
-      ->check(check_path);
-  webnn->add_flag("--fail-fast", a->fail_fast, "End at the first failure");
-  add_device(*webnn);
-  webnn->footer(kFooter);
+  const auto add = [&](const char* name, const char* what, const char* paths, const char* footer) {
+    CLI::App* command = check->add_subcommand(name, what);
+    command->add_option(paths, a->paths, "What is run, or directories of it")->required()->check(check_path);
+    command->add_option("--filter", a->filter, "Only cases whose name holds this");
+    command
+        ->add_option("--json", a->json,
+                     "Write all results to this file, too, as JSON; '-' prints them instead of the text")
+        ->check(check_path);
+    command->add_flag("--fail-fast", a->fail_fast, "End at the first failure");
+    add_device(*command);
+    command->footer(footer);
+    return command;
+  };
+  CLI::App* webnn = add("webnn", "Run data cases and programs of the Web Neural Network API", "FILE|DIR", kFooter);
+  CLI::App* onnx = add("onnx", "Run folders of ONNX's backend tests", "DIR", kOnnxFooter);
+  onnx->callback([a] { run_onnx(*a); });
   webnn->callback([a] { run(*a); });
 }
 

@@ -11,8 +11,10 @@ void add_embed(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_graph(CLI::App& app);
+void add_info(CLI::App& app);
 void add_kernels(CLI::App& app);
 void add_ops(CLI::App& app);
 void add_profile(CLI::App& app);
+void add_run(CLI::App& app);
 
 }  // namespace weft::app

@@ -92,6 +92,8 @@ int main(int argc, char** argv) {
   app::add_graph(app);
   app::add_kernels(app);
   app::add_ops(app);
+  app::add_run(app);
+  app::add_info(app);
   app::add_profile(app);
   app::add_check(app);
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) command->group("COMMANDS");

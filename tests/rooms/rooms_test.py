@@ -33,6 +33,7 @@ ROOMS = [
     ("profile", "core kernels compiler", "profile_report"),
     ("models", "core cpu files text graph compiler tensor", "models"),
     ("webnn", "core graph compiler tensor", "webnn webnn/"),
+    ("onnx", "core graph compiler tensor", "onnx"),
     ("apps", "*", "weft"),
 ]
 TARGET = re.compile(r'^ *"(\w+) +\| ([^|]*)\| ([^|]*)\|[^|"]*"', re.MULTILINE)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/json_reader.h"
-#include "webnn_check/report.h"
+#include "check_report.h"
 #include "weft/webnn.h"
 
 namespace weft::app {

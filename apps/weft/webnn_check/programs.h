@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/json_reader.h"
-#include "webnn_check/report.h"
+#include "check_report.h"
 #include "weft/device.h"
 
 namespace weft::app {

@@ -1,4 +1,4 @@
-#include "webnn_check/report.h"
+#include "check_report.h"
 
 #include <format>
 #include <nlohmann/json.hpp>
@@ -9,7 +9,9 @@ namespace weft::app {
 
 CheckCounts count(const FileResult& file) {
   CheckCounts counts;
-  for (const CaseResult& c : file.cases) ++(c.passed() ? counts.passed : counts.failed);
+  for (const CaseResult& c : file.cases) {
+    ++(!c.skipped.empty() ? counts.skipped : c.passed() ? counts.passed : counts.failed);
+  }
   return counts;
 }
 
@@ -19,18 +21,21 @@ CheckCounts count(const std::vector<FileResult>& files) {
     const CheckCounts one = count(file);
     all.passed += one.passed;
     all.failed += one.failed;
+    all.skipped += one.skipped;
   }
   return all;
 }
 
 std::string to_string(const CheckCounts& counts) {
-  return std::format("{} passed, {} failed", counts.passed, counts.failed);
+  std::string text = std::format("{} passed, {} failed", counts.passed, counts.failed);
+  if (counts.skipped) text += std::format(", {} skipped", counts.skipped);
+  return text;
 }
 
 std::string to_text(const FileResult& file) {
   std::string text = std::format("{}: {}\n", file.path, to_string(count(file)));
   for (const CaseResult& c : file.cases) {
-    if (!c.passed()) text += std::format("  {}\n    {}\n", webnn::printable(c.name), webnn::printable(c.failure));
+    if (!c.failure.empty()) text += std::format("  {}\n    {}\n", webnn::printable(c.name), webnn::printable(c.failure));
   }
   return text;
 }
@@ -42,19 +47,22 @@ std::string to_json(const std::vector<FileResult>& files, const std::string& dev
     Json cases = Json::array();
     for (const CaseResult& c : file.cases) {
       Json one = {{"name", c.name}, {"passed", c.passed()}};
-      if (!c.passed()) one["failure"] = c.failure;
+      if (!c.failure.empty()) one["failure"] = c.failure;
+      if (!c.skipped.empty()) one["skipped"] = c.skipped;
       cases.push_back(std::move(one));
     }
     const CheckCounts counts = count(file);
     list.push_back({{"path", file.path},
                     {"passed", counts.passed},
                     {"failed", counts.failed},
+                    {"skipped", counts.skipped},
                     {"seconds", file.seconds},
                     {"cases", std::move(cases)}});
   }
   const CheckCounts counts = count(files);
   const Json all = {
-      {"device", device}, {"passed", counts.passed}, {"failed", counts.failed}, {"files", std::move(list)}};
+      {"device", device},           {"passed", counts.passed},   {"failed", counts.failed},
+      {"skipped", counts.skipped}, {"files", std::move(list)}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

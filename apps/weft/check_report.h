@@ -8,8 +8,9 @@ namespace weft::app {
 
 struct CaseResult {
   std::string name;
-  std::string failure;  // the first thing that was not as expected; empty: passed
-  bool passed() const { return failure.empty(); }
+  std::string failure = {};  // the first thing that was not as expected
+  std::string skipped = {};  // why it was not run
+  bool passed() const { return failure.empty() && skipped.empty(); }
 };
 
 struct FileResult {
@@ -19,11 +20,11 @@ struct FileResult {
 };
 
 struct CheckCounts {
-  std::size_t passed = 0, failed = 0;
+  std::size_t passed = 0, failed = 0, skipped = 0;
 };
 CheckCounts count(const FileResult& file);
 CheckCounts count(const std::vector<FileResult>& files);
-std::string to_string(const CheckCounts& counts);  // "12 passed, 3 failed"
+std::string to_string(const CheckCounts& counts);  // "12 passed, 3 failed", ", 1 skipped" if any was
 
 // A line for the file, and one for each failure.
 std::string to_text(const FileResult& file);

@@ -1,0 +1,422 @@
+#include <algorithm>
+#include <atomic>
+#include <list>
+#include <mutex>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "core/error_context.h"
+#include "core/format.h"
+#include "core/mapped_file.h"
+#include "onnx/external.h"
+#include "onnx/node.h"
+#include "onnx/tracer.h"
+#include "onnx/value.h"
+#include "onnx/wire.h"
+#include "weft/compile.h"
+#include "weft/error.h"
+#include "weft/evaluate.h"
+#include "weft/onnx.h"
+
+namespace weft::onnx {
+namespace {
+
+constexpr std::int64_t kOldestOpset = 1, kNewestOpset = 25;
+
+std::string type_text(const TypeProto& type) {
+  using enum TypeProto::Kind;
+  switch (type.kind) {
+    case tensor: return std::format("tensor({})", name(type.element));
+    case sparse_tensor: return std::format("sparse_tensor({})", name(type.element));
+    case sequence: return std::format("seq({})", type.inner ? type_text(*type.inner) : "?");
+    case optional: return std::format("optional({})", type.inner ? type_text(*type.inner) : "?");
+    case map: return "map";
+    case none: break;
+  }
+  return "unknown";
+}
+
+Port port_of(const ValueInfoProto& info) {
+  Port port{.name = info.name, .type = type_text(info.type)};
+  const TypeProto* type = &info.type;
+  if (type->kind == TypeProto::Kind::optional && type->inner) type = type->inner.get();
+  if (type->kind != TypeProto::Kind::tensor) return port;
+  port.dtype = find_dtype(type->element);
+  if (type->shape) {
+    port.shape.emplace();
+    for (const DimensionProto& d : *type->shape) port.shape->push_back({d.size, d.name});
+  }
+  return port;
+}
+
+// Every node, those of graphs inside and of functions too, with the opsets that count for it.
+template <class F>
+void each_node(std::span<const NodeProto> nodes, const std::map<std::string, std::int64_t, std::less<>>& opsets, const F& f) {
+  for (const NodeProto& node : nodes) {
+    const auto it = opsets.find(node.domain);
+    f(node, it == opsets.end() ? (node.domain.empty() ? 0 : 1) : it->second);
+    for (const AttributeProto& a : node.attributes) {
+      for (const auto& graph : a.graphs) each_node(graph->nodes, opsets, f);
+    }
+  }
+}
+
+Description describe(const Source& source) {
+  const ModelProto& model = source.model;
+  Description d{.name = model.graph.name,
+                .producer = model.producer + (model.producer_version.empty() ? "" : " " + model.producer_version),
+                .ir_version = model.ir_version,
+                .opsets = model.opsets,
+                .metadata = model.metadata};
+  std::set<std::string_view> initialized;
+  for (const TensorProto& t : model.graph.initializers) {
+    initialized.insert(t.name);
+    double count = 1;
+    for (const std::int64_t size : t.dims) count *= static_cast<double>(size);
+    if (!(count >= 0 && count < 0x1p62)) continue;  // refused where it is read
+    d.parameters += static_cast<std::uint64_t>(count);
+    if (const auto type = find_dtype(t.type)) d.weight_bytes += byte_size(*type, static_cast<std::uint64_t>(count));
+  }
+  for (const SparseTensorProto& t : model.graph.sparse_initializers) initialized.insert(t.values.name);
+  for (const ValueInfoProto& info : model.graph.inputs) {
+    if (!initialized.contains(info.name)) d.inputs.push_back(port_of(info));
+  }
+  for (const ValueInfoProto& info : model.graph.outputs) d.outputs.push_back(port_of(info));
+  std::map<std::tuple<std::string, std::string, std::int64_t>, OperatorUse> uses;
+  const auto add = [&](const NodeProto& node, std::int64_t version) {
+    const bool supported = source.find_function(node) || find_control_row(node.domain, node.op_type) ||
+                           find_row(node.domain, node.op_type, version);
+    ++uses.try_emplace({node.domain, node.op_type, version}, OperatorUse{node.domain, node.op_type, version, 0, supported})
+          .first->second.count;
+  };
+  each_node(model.graph.nodes, model.opsets, add);
+  for (const FunctionProto& f : model.functions) each_node(f.nodes, f.opsets, add);
+  for (auto& [key, use] : uses) d.operators.push_back(std::move(use));
+  return d;
+}
+
+// What an input of a run is.
+struct Given {
+  std::vector<std::pair<std::string, Tensor>> tensors;  // by id
+  std::map<std::string, std::size_t, std::less<>> sequences;
+};
+
+}  // namespace
+
+// A graph compiled for what is known: one stage of a run. It ends with the model's outputs, or with a value that is read, by
+// whose elements the next stage is found.
+struct Form {
+  Known known;
+  std::map<std::string, std::size_t, std::less<>> sequences;
+  std::mutex making;
+  bool is_made = false;
+  Executable executable;             // empty: nothing is to be computed
+  std::vector<std::string> inputs;   // ids
+  std::vector<std::pair<std::string, TensorType>> made;  // ids that the executable gives, in order
+  std::string read;                  // the id; empty in the last stage
+  // In the last stage, for each output of the model the ids of its tensors; and whether it is a sequence.
+  struct Output {
+    std::vector<std::string> ids;
+    bool is_sequence = false;
+  };
+  std::vector<Output> outputs;
+  std::unordered_map<std::string, std::shared_ptr<Form>> next;  // by the bytes that were read
+};
+
+struct Model::Impl {
+  Source source;
+  Options options;
+  Device device;
+  CompileOptions compile_options;
+  Description description;
+
+  std::mutex mutex;
+  std::list<std::pair<std::string, std::shared_ptr<Form>>> forms;  // the last used first
+  std::atomic<std::size_t> compilations = 0, reads = 0;
+
+  Impl(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::filesystem::path& folder, const Options& o)
+      : options(o), device(o.device ? *o.device : default_device()) {
+    source.owner = std::move(owner);
+    source.files = std::make_shared<ExternalFiles>(folder);
+    source.model = parse_model(bytes);
+    const GraphProto& graph = source.model.graph;
+    description = describe(source);
+    check_operators();
+    for (const TensorProto& t : graph.initializers) add_initializer(t.name, [&] { return data_of(t, source.owner, *source.files); });
+    for (const SparseTensorProto& t : graph.sparse_initializers) {
+      add_initializer(t.values.name, [&] { return data_of(t, source.owner, *source.files); });
+    }
+    compile_options.constants = make_constant_store(device);
+    compile_options.precision = options.precision;
+  }
+
+  template <class F>
+  void add_initializer(const std::string& name, const F& data) {
+    if (!source.initializers.emplace(name, Tracer::constant(data(), name)).second) {
+      throw FormatError("onnx: two initializers are called '{}'", name);
+    }
+  }
+
+  void check_operators() {
+    const auto opset = source.model.opsets.find("");
+    if (opset != source.model.opsets.end() && (opset->second < kOldestOpset || opset->second > kNewestOpset)) {
+      throw Unsupported("onnx: the model is of opset {}; Weft has {} to {}", opset->second, kOldestOpset, kNewestOpset);
+    }
+    if (std::ranges::all_of(description.operators, &OperatorUse::supported)) return;
+    std::string missing;
+    std::size_t count = 0;
+    const auto add = [&](const NodeProto& node, std::int64_t version) {
+      const auto is_this = [&](const OperatorUse& use) {
+        return use.domain == node.domain && use.name == node.op_type && use.version == version;
+      };
+      if (std::ranges::find_if(description.operators, is_this)->supported || ++count > 8) return;
+      missing += std::format("{}'{}' ({}{}{})", missing.empty() ? "" : ", ",
+                             node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name, node.domain,
+                             node.domain.empty() ? "" : ".", node.op_type);
+    };
+    each_node(source.model.graph.nodes, source.model.opsets, add);
+    for (const FunctionProto& f : source.model.functions) each_node(f.nodes, f.opsets, add);
+    if (count > 8) missing += std::format(" and {} more", count - 8);
+    throw Unsupported("onnx: operators that Weft does not have, by nodes: {}", missing);
+  }
+
+  // Throws unless the tensor fits the port.
+  void check(const Port& port, const Tensor& x, std::map<std::string, std::pair<std::int64_t, std::string>>& names) const {
+    if (!x.defined()) throw InvalidArgument("onnx: input '{}' is an undefined Tensor", port.name);
+    if (!port.dtype) return;
+    if (x.dtype() != *port.dtype) {
+      throw TypeError("onnx: input '{}' is {}, expected {}", port.name, weft::name(x.dtype()), weft::name(*port.dtype));
+    }
+    if (!port.shape) return;
+    const auto refuse = [&](const std::string& why) {
+      std::string sizes;
+      for (const Dimension& d : *port.shape) {
+        sizes += std::format("{}{}", sizes.empty() ? "" : ", ", d.size ? std::to_string(*d.size) : d.name.empty() ? "?" : d.name);
+      }
+      throw ShapeError("onnx: input '{}' is {}, expected [{}]{}", port.name, to_string(x.shape()), sizes, why);
+    };
+    if (x.rank() != static_cast<int>(port.shape->size())) refuse("");
+    for (int d = 0; d < x.rank(); ++d) {
+      const Dimension& expected = (*port.shape)[static_cast<std::size_t>(d)];
+      const std::int64_t size = x.shape()[d];
+      if (expected.size && *expected.size != size) refuse("");
+      if (expected.name.empty()) continue;
+      const auto [it, is_new] = names.try_emplace(expected.name, size, port.name);
+      if (!is_new && it->second.first != size) {
+        refuse(std::format("; {} is {} in '{}'", expected.name, it->second.first, it->second.second));
+      }
+    }
+  }
+
+  Given given(std::span<const NamedValue> values) const {
+    Given all;
+    std::map<std::string, std::pair<std::int64_t, std::string>> names;
+    for (const Port& port : description.inputs) {
+      const auto is_port = [&](const NamedValue& v) { return v.name == port.name; };
+      const auto it = std::ranges::find_if(values, is_port);
+      if (it == values.end()) {
+        if (port.type.starts_with("optional")) continue;
+        throw InvalidArgument("onnx: input '{}' is missing", port.name);
+      }
+      if (std::ranges::count_if(values, is_port) > 1) throw InvalidArgument("onnx: input '{}' is given twice", port.name);
+      if (it->value.sequence) {
+        all.sequences[port.name] = it->value.sequence->size();
+        for (std::size_t i = 0; i < it->value.sequence->size(); ++i) {
+          all.tensors.emplace_back(std::format("{}[{}]", port.name, i), (*it->value.sequence)[i]);
+        }
+      } else if (it->value.tensor.defined()) {
+        check(port, it->value.tensor, names);
+        all.tensors.emplace_back(port.name, it->value.tensor);
+      } else if (!port.type.starts_with("optional")) {
+        throw InvalidArgument("onnx: input '{}' is an undefined Tensor", port.name);
+      }
+    }
+    for (const NamedValue& v : values) {
+      if (std::ranges::find(description.inputs, v.name, &Port::name) != description.inputs.end()) continue;
+      std::string known;
+      for (const Port& port : description.inputs) known += std::format("{}'{}'", known.empty() ? "" : ", ", port.name);
+      throw InvalidArgument("onnx: no input is called '{}'; there are {}", v.name, known.empty() ? "none" : known);
+    }
+    return all;
+  }
+
+  std::shared_ptr<Form> first_form(const Given& inputs_given) {
+    std::string key;
+    for (const auto& [id, tensor] : inputs_given.tensors) key += std::format("{}\n{}\n", id, to_string(tensor.type()));
+    for (const auto& [id, length] : inputs_given.sequences) key += std::format("{}\n{}\n", id, length);
+    const std::lock_guard lock(mutex);
+    const auto it = std::ranges::find(forms, key, &std::pair<std::string, std::shared_ptr<Form>>::first);
+    if (it != forms.end()) {
+      forms.splice(forms.begin(), forms, it);
+      return it->second;
+    }
+    const auto form = std::make_shared<Form>();
+    for (const auto& [id, tensor] : inputs_given.tensors) form->known.tensors.emplace(id, tensor.type());
+    form->sequences = inputs_given.sequences;
+    forms.emplace_front(key, form);
+    if (forms.size() > std::max<std::size_t>(options.forms, 1)) forms.pop_back();
+    return form;
+  }
+
+  void make(Form& form) {
+    const std::lock_guard lock(form.making);
+    if (form.is_made) return;
+    const DefaultDeviceScope here(device);
+    Graph graph(source.model.graph.name);
+    Tracer tracer(source, graph, form.known);
+    form.made.clear();
+    form.outputs.clear();
+    std::vector<std::pair<std::string, Tensor>> results;
+    try {
+      const Values values = tracer.trace(form.sequences);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        Form::Output& output = form.outputs.emplace_back();
+        const auto add = [&](const Value& v) {
+          // Ids may be the same twice; places are not.
+          output.ids.push_back(std::format("output {} {}", i, output.ids.size()));
+          results.emplace_back(output.ids.back(), v.tensor);
+        };
+        output.is_sequence = values[i].sequence.has_value();
+        if (output.is_sequence) std::ranges::for_each(*values[i].sequence, add);
+        else if (values[i].is_tensor()) add(values[i]);
+      }
+    } catch (const NeedsElements& needed) {
+      form.read = needed.id;
+      for (const auto& [id, tensor] : tracer.live()) results.emplace_back(id, tensor);
+      if (form.read.empty()) throw InternalError("onnx: a value without a place is needed");
+    }
+    for (const auto& [id, tensor] : results) {
+      graph.output(id, tensor);
+      form.made.emplace_back(id, tensor.type());
+    }
+    form.inputs.clear();
+    for (const Graph::Port& port : graph.inputs()) form.inputs.push_back(port.name);
+    if (!results.empty()) {
+      form.executable = compile(graph, device, compile_options);
+      ++compilations;
+    }
+    form.is_made = true;
+  }
+
+  std::vector<PortValue> run(std::span<const NamedValue> values) {
+    const Given all = given(values);
+    std::shared_ptr<Form> form = first_form(all);
+    std::unordered_map<std::string, Tensor> made;
+    for (const auto& [id, tensor] : all.tensors) {
+      Tensor here = contiguous(to(tensor, device));
+      eval(here);
+      made.insert_or_assign(id, std::move(here));
+    }
+    for (;;) {
+      make(*form);
+      if (form->executable) {
+        std::vector<Tensor> in, out;
+        for (const std::string& id : form->inputs) in.push_back(made.at(id));
+        for (const auto& [id, type] : form->made) {
+          out.emplace_back(device, type.dtype, type.shape);
+          made.insert_or_assign(id, out.back());
+        }
+        form->executable.run(in, out);
+      }
+      if (form->read.empty()) break;
+      const Tensor& read = made.at(form->read);
+      const auto bytes = std::make_shared<std::vector<std::byte>>(byte_size(read.type()));
+      read.read_bytes(*bytes);
+      ++reads;
+      std::string key(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+      const std::shared_ptr<Form> ended = form;  // whose lock is held
+      const std::lock_guard lock(ended->making);
+      if (form->next.size() >= std::max<std::size_t>(options.forms, 1) && !form->next.contains(key)) form->next.clear();
+      std::shared_ptr<Form>& next = form->next[key];
+      if (!next) {
+        next = std::make_shared<Form>();
+        next->known = form->known;
+        next->known.elements.emplace(form->read, TensorData{read.dtype(), read.shape(), *bytes, bytes});
+        for (const auto& [id, type] : form->made) next->known.tensors.emplace(id, type);
+        next->sequences = form->sequences;
+      }
+      form = next;
+    }
+    std::vector<PortValue> results;
+    for (const Form::Output& output : form->outputs) {
+      PortValue& value = results.emplace_back();
+      if (!output.is_sequence) {
+        if (!output.ids.empty()) value.tensor = made.at(output.ids[0]);
+        continue;
+      }
+      value.sequence.emplace();
+      for (const std::string& id : output.ids) value.sequence->push_back(made.at(id));
+    }
+    return results;
+  }
+};
+
+Model Model::load(const std::filesystem::path& path, const Options& options) {
+  const MappedFile file = MappedFile::open(path);
+  return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
+    const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+    return Model(std::make_shared<Impl>(file.bytes, file.owner, folder, options));
+  });
+}
+
+Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options, const std::filesystem::path& folder) {
+  const auto copy = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+  return Model(std::make_shared<Impl>(*copy, copy, folder, options));
+}
+
+Description describe(const std::filesystem::path& path) {
+  const MappedFile file = MappedFile::open(path);
+  return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
+    return describe(Source{.model = parse_model(file.bytes), .initializers = {}, .owner = {}, .files = {}});
+  });
+}
+
+const Description& Model::description() const { return impl_->description; }
+const Device& Model::device() const { return impl_->device; }
+std::size_t Model::compilations() const { return impl_->compilations; }
+std::size_t Model::reads() const { return impl_->reads; }
+
+std::vector<PortValue> Model::run_values(std::span<const NamedValue> inputs) const { return impl_->run(inputs); }
+
+std::vector<Tensor> Model::run(std::span<const NamedTensor> inputs) const {
+  std::vector<NamedValue> values;
+  for (const NamedTensor& input : inputs) values.push_back({std::string(input.name), {.tensor = input.tensor}});
+  std::vector<Tensor> tensors;
+  for (PortValue& value : impl_->run(values)) {
+    if (value.sequence) throw InvalidArgument("onnx: output '{}' is a sequence, which run_values() gives", impl_->description.outputs[tensors.size()].name);
+    tensors.push_back(std::move(value.tensor));
+  }
+  return tensors;
+}
+
+PortValue load_value(const std::filesystem::path& path, std::string_view type) {
+  const MappedFile file = MappedFile::open(path);
+  return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
+    ExternalFiles files(path.parent_path());
+    const auto tensor = [&](std::span<const std::byte> bytes) {
+      return Graph::constant(data_of(parse_tensor(bytes), file.owner, files));
+    };
+    const auto sequence = [&](std::span<const std::byte> bytes) {
+      std::vector<Tensor> tensors;
+      for (WireReader r(bytes, "SequenceProto"); r.next();) {
+        if (r.field() == 3) tensors.push_back(tensor(r.bytes()));
+      }
+      return tensors;
+    };
+    PortValue value;
+    if (type.starts_with("optional(")) {
+      for (WireReader r(file.bytes, "OptionalProto"); r.next();) {
+        if (r.field() == 3) value.tensor = tensor(r.bytes());
+        if (r.field() == 5) value.sequence = sequence(r.bytes());
+      }
+    } else if (type.starts_with("seq(")) {
+      value.sequence = sequence(file.bytes);
+    } else {
+      value.tensor = tensor(file.bytes);
+    }
+    return value;
+  });
+}
+
+}  // namespace weft::onnx

@@ -1,0 +1,565 @@
+// Operators that move elements, or say what a tensor's shape is: views, slices, gathers, scatters, pads, orders and
+// constants.
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+
+#include "onnx/node.h"
+#include "weft/array.h"
+#include "weft/device.h"
+#include "weft/graph.h"
+#include "weft/resampling.h"
+
+namespace weft::onnx {
+
+namespace {
+
+// A row of one result.
+template <Tensor (*f)(const Node&)>
+Tensors one(const Node& n) {
+  return {f(n)};
+}
+
+template <class T>
+Tensor constant_of(const Shape& shape, const std::vector<T>& values) {
+  return Graph::constant(TensorData::of<T>(shape, std::span<const T>(values)));
+}
+Tensor constant_of(const Ints& values) { return constant_of(Shape{static_cast<std::int64_t>(values.size())}, values); }
+
+// An operand's elements, converted, in row-major order.
+template <class T>
+std::vector<T> elements_of(const Tensor& host) {
+  const DefaultDeviceScope there(Device::cpu());
+  return host.to_vector<T>();
+}
+
+Shape shape_of(std::span<const std::int64_t> sizes) { return Shape(sizes); }
+std::int64_t product(std::span<const std::int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+// The attribute `axis`, counted from the front.
+int axis_attribute(const Node& n, int rank, std::int64_t otherwise) {
+  return axis_of(n, n.integer("axis", otherwise), rank);
+}
+
+// Sizes that an operand gives, which are 0 or more.
+Shape sizes_of(const Node& n, std::size_t i) {
+  const Ints sizes = n.integers_of(i);
+  if (std::ranges::any_of(sizes, [](std::int64_t size) { return size < 0; }))
+    n.fail("operand {} has negative sizes", i);
+  return shape_of(sizes);
+}
+
+// ---- Shapes
+
+Tensor shape(const Node& n) {
+  const Tensor x = n.in(0);
+  const std::int64_t rank = x.rank();
+  const auto place = [&](std::int64_t i) { return std::clamp<std::int64_t>(i < 0 ? i + rank : i, 0, rank); };
+  const std::int64_t start = place(n.integer("start", 0)), end = place(n.integer("end", rank));
+  return constant_of(Ints(x.shape().begin() + start, x.shape().begin() + std::max(start, end)));
+}
+
+// A size of 0 is that of the operand unless `allowzero`; -1 is what is left.
+Tensor reshape_of(const Node& n) {
+  const Tensor x = n.in(0);
+  Ints to = n.integers_of(1);
+  const bool zeros = n.integer("allowzero", 0) != 0;
+  // Sizes of x that are not taken over as they are, and those of the result; where there are zeros among the former, -1
+  // is what is left of the others.
+  std::int64_t given = 1, taken = 1;
+  std::optional<std::size_t> open;
+  std::vector<bool> copied(static_cast<std::size_t>(x.rank()));
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (to[i] == -1) {
+      if (open) n.fail("the shape has more than one -1");
+      open = i;
+    } else if (to[i] == 0 && !zeros) {
+      if (i >= copied.size()) n.fail("size {} of the shape is 0, but the operand is {}", i, to_string(x.shape()));
+      copied[i] = true;
+      to[i] = x.shape()[static_cast<int>(i)];
+    } else if (to[i] < 0) {
+      n.fail("size {} of the shape is {}", i, to[i]);
+    } else {
+      taken *= to[i];
+    }
+  }
+  if (open) {
+    for (std::size_t i = 0; i < copied.size(); ++i) {
+      if (!copied[i]) given *= x.shape()[static_cast<int>(i)];
+    }
+    if (taken == 0 || given % taken != 0)
+      n.fail("the operand is {}, which leaves no size for -1", to_string(x.shape()));
+    to[*open] = given / taken;
+  }
+  return reshape(x, shape_of(to));
+}
+
+Tensor flatten_of(const Node& n) {
+  const Tensor x = n.in(0);
+  const std::int64_t given = n.integer("axis", 1);
+  const int axis = given == x.rank() ? x.rank() : axis_of(n, given, x.rank());
+  const std::span<const std::int64_t> sizes(x.shape().begin(), x.shape().end());
+  const auto front = static_cast<std::size_t>(axis);
+  return reshape(x, {product(sizes.first(front)), product(sizes.subspan(front))});
+}
+
+// The shape broadcasts with the operand's: sizes of 1 stay.
+Tensor expand(const Node& n) {
+  const Tensor x = n.in(0);
+  return broadcast_to(x, broadcast(x.shape(), sizes_of(n, 1)));
+}
+
+Tensor squeeze_of(const Node& n) {
+  const Tensor x = n.in(0);
+  if (const auto axes = n.integers(13, 1, "axes")) return squeeze(x, axes_of(n, *axes, x.rank()));
+  std::vector<int> ones;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (x.shape()[d] == 1) ones.push_back(d);
+  }
+  return squeeze(x, ones);
+}
+Tensor unsqueeze(const Node& n) {
+  const Tensor x = n.in(0);
+  const auto axes = n.integers(13, 1, "axes");
+  if (!axes) n.fail("it has no axes");
+  return expand_dims(x, axes_of(n, *axes, x.rank() + static_cast<int>(axes->size())));
+}
+
+Tensor transpose(const Node& n) {
+  const Tensor x = n.in(0);
+  std::vector<int> order(static_cast<std::size_t>(x.rank()));
+  if (n.attribute("perm")) {
+    order = axes_of(n, n.integers("perm"), x.rank());
+  } else {
+    std::iota(order.rbegin(), order.rend(), 0);
+  }
+  return permute(x, order);
+}
+
+// ---- Parts
+
+// Elements start, start + step, … before `end` along each axis, counted from the end if negative, and cut off.
+Tensor sliced(const Node& n, const Ints& starts, const Ints& ends, const std::optional<Ints>& given_axes,
+              const std::optional<Ints>& given_steps) {
+  Tensor x = n.in(0);
+  Ints axes(starts.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  if (given_axes) axes = *given_axes;
+  const Ints steps = given_steps ? *given_steps : Ints(starts.size(), 1);
+  if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size()) {
+    n.fail("{} starts, {} ends, {} axes and {} steps; expected as many of each", starts.size(), ends.size(),
+           axes.size(), steps.size());
+  }
+  const std::vector<int> along = axes_of(n, axes, x.rank());
+  for (std::size_t i = 0; i < along.size(); ++i) {
+    const std::int64_t size = x.shape()[along[i]], step = steps[i];
+    if (step == 0) n.fail("step {} is 0", i);
+    const std::int64_t least = step > 0 ? 0 : -1, most = step > 0 ? size : size - 1;
+    const auto place = [&](std::int64_t at) { return std::clamp(at < 0 ? at + size : at, least, most); };
+    const std::int64_t begin = place(starts[i]), end = place(ends[i]);
+    const bool whole = step == 1 && begin == 0 && end == size;
+    // (A step past the axis takes its first element, as the axis' size does.)
+    if (!whole)
+      x = weft::slice(x, along[i], begin, end,
+                      std::clamp(step, -std::max<std::int64_t>(size, 1), std::max<std::int64_t>(size, 1)));
+  }
+  return x;
+}
+std::optional<Ints> maybe_integers(const Node& n, std::size_t i) {
+  return n.has(i) ? std::optional(n.integers_of(i)) : std::nullopt;
+}
+Tensor slice_by_attributes(const Node& n) {
+  return sliced(n, n.integers("starts"), n.integers("ends"),
+                n.attribute("axes") ? std::optional(n.integers("axes")) : std::nullopt, {});
+}
+Tensor slice(const Node& n) {
+  return sliced(n, n.integers_of(1), n.integers_of(2), maybe_integers(n, 3), maybe_integers(n, 4));
+}
+
+// Without sizes as many equal parts as there are results; from opset 18 on the last one may be smaller.
+Tensors split(const Node& n) {
+  const Tensor x = n.in(0);
+  const int axis = axis_attribute(n, x.rank(), 0);
+  if (const auto sizes = n.integers(13, 1, "split")) return weft::split(x, *sizes, axis);
+  const std::int64_t size = x.shape()[axis], results = static_cast<std::int64_t>(n.results());
+  const std::int64_t parts = n.version() >= 18 ? n.integer("num_outputs", results) : results;
+  if (parts < 1) n.fail("{} parts", parts);
+  if (n.version() < 18 && size % parts != 0) n.fail("axis {} of {} in {} parts", axis, to_string(x.shape()), parts);
+  Ints sizes;
+  for (std::int64_t i = 0, left = size; i < parts; ++i) {
+    sizes.push_back(std::min((size + parts - 1) / parts, left));
+    left -= sizes.back();
+  }
+  return weft::split(x, sizes, axis);
+}
+
+Tensor concat_of(const Node& n) {
+  const Tensors parts = n.all();
+  if (parts.empty()) n.fail("it has no operands");
+  return concat(std::span<const Tensor>(parts), axis_of(n, n.integer("axis"), parts[0].rank()));
+}
+
+// The middle of x along these axes, or x in the middle of zeros. What is odd is cut off in front, and added behind.
+Tensor center_crop_pad(const Node& n) {
+  const Tensor x = n.in(0);
+  const Shape to = sizes_of(n, 1);
+  Ints all(static_cast<std::size_t>(x.rank()));
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int> axes = axes_of(n, n.integers("axes", all), x.rank());
+  if (static_cast<int>(axes.size()) != to.rank()) n.fail("{} sizes for {} axes", to.rank(), axes.size());
+  Ints before(all.size(), 0), after(all.size(), 0);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto d = static_cast<std::size_t>(axes[i]);
+    const std::int64_t more = to[static_cast<int>(i)] - x.shape()[axes[i]];
+    before[d] = more / 2;  // rounded towards zero: down of what is cut off, too
+    after[d] = more - before[d];
+  }
+  return pad(x, before, after);
+}
+
+// ---- Elements chosen by indices
+
+Tensor gather_of(const Node& n) {
+  const Tensor x = n.in(0);
+  return gather(x, n.in(1), axis_attribute(n, x.rank(), 0));
+}
+
+// The first part of x along each axis but one, as long as the indices: they may leave out what is behind it.
+Tensor part_for(const Node& n, Tensor x, const Shape& indices, int axis) {
+  if (indices.rank() != x.rank()) n.fail("indices are {} and the operand {}", to_string(indices), to_string(x.shape()));
+  for (int d = 0; d < x.rank(); ++d) {
+    if (indices[d] > x.shape()[d] && d != axis) {
+      n.fail("indices are {} and the operand {}, which is smaller along axis {}", to_string(indices),
+             to_string(x.shape()), d);
+    }
+    if (d != axis && indices[d] < x.shape()[d]) x = weft::slice(x, d, 0, indices[d]);
+  }
+  return x;
+}
+Tensor gather_elements_of(const Node& n) {
+  const Tensor x = n.in(0), indices = n.in(1);
+  const int axis = axis_attribute(n, x.rank(), 0);
+  return gather_elements(part_for(n, x, indices.shape(), axis), indices, axis);
+}
+
+ScatterKind scatter_kind(const Node& n) {
+  const std::string reduction = n.text("reduction", "none");
+  if (reduction == "none") return ScatterKind::assign;
+  if (reduction == "add") return ScatterKind::add;
+  if (reduction == "mul") return ScatterKind::mul;
+  if (reduction == "max") return ScatterKind::max;
+  if (reduction == "min") return ScatterKind::min;
+  n.fail("reduction is '{}', expected none, add, mul, max or min", reduction);
+}
+Tensor scatter_elements_of(const Node& n) {
+  const Tensor x = n.in(0), indices = n.in(1);
+  const int axis = axis_attribute(n, x.rank(), 0);
+  const Tensor part = part_for(n, x, indices.shape(), axis);
+  if (indices.size() == 0) return x;
+  const Tensor y = scatter_elements(scatter_kind(n), part, indices, n.in(2), axis);
+  if (part.shape() == x.shape()) return y;
+  return dynamic_update_slice(x, y, Graph::scalar(0, DType::i32), {axis});
+}
+
+// Slices of x along an axis where the condition is true; it may be shorter than the axis.
+Tensor compress_of(const Node& n) {
+  Tensor x = n.in(0);
+  const bool flat = !n.attribute("axis");
+  if (flat) x = reshape(x, {x.size()});
+  const int axis = flat ? 0 : axis_attribute(n, x.rank(), 0);
+  const std::vector<bool> chosen = elements_of<bool>(n.host(1));
+  Ints places;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    if (chosen[i]) places.push_back(static_cast<std::int64_t>(i));
+  }
+  if (!places.empty() && places.back() >= x.shape()[axis]) {
+    n.fail("the condition is true at {}, but axis {} of {} is shorter", places.back(), axis, to_string(x.shape()));
+  }
+  if (places.empty()) return weft::slice(x, axis, 0, 0);
+  return gather(x, constant_of(places), axis);
+}
+
+// [rank, count]: a column for each element that is not 0.
+Tensor nonzero_of(const Node& n) {
+  const Shape sizes = n.in(0).shape();
+  const std::vector<bool> set = elements_of<bool>(n.host(0));
+  const auto count = static_cast<std::size_t>(std::ranges::count(set, true));
+  Ints places(static_cast<std::size_t>(sizes.rank()) * count);
+  for (std::size_t i = 0, column = 0; i < set.size(); ++i) {
+    if (!set[i]) continue;
+    auto rest = static_cast<std::int64_t>(i);
+    for (int d = sizes.rank(); d-- > 0; rest /= sizes[d]) {
+      places[static_cast<std::size_t>(d) * count + column] = rest % sizes[d];
+    }
+    ++column;
+  }
+  return constant_of(Shape{sizes.rank(), static_cast<std::int64_t>(count)}, places);
+}
+
+// The elements as integers in the same order; equal ones, -0 and 0 and all NaN among them, are equal; NaN comes last.
+std::vector<std::uint64_t> order_keys(const Tensor& host) {
+  constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+  const DType type = host.dtype();
+  if (!is_floating(type) && !is_signed(type)) return elements_of<std::uint64_t>(host);
+  std::vector<std::uint64_t> keys;
+  if (is_floating(type)) {
+    for (const double v : elements_of<double>(host)) {
+      const auto bits = std::bit_cast<std::uint64_t>(v == 0 ? 0.0 : v);
+      keys.push_back(v != v ? ~std::uint64_t{0} : bits & sign ? ~bits : bits | sign);
+    }
+  } else {
+    for (const std::int64_t v : elements_of<std::int64_t>(host)) keys.push_back(static_cast<std::uint64_t>(v) ^ sign);
+  }
+  return keys;
+}
+
+// The distinct slices along an axis, or elements, in ascending order or in that in which they come; where each is
+// first, which of them each slice is, and how often it comes.
+Tensors unique_of(const Node& n) {
+  Tensor x = n.in(0), host = n.host(0);
+  if (x.dtype() == DType::c64) n.lacks("complex numbers");
+  const bool flat = !n.attribute("axis");
+  if (flat) {
+    x = reshape(x, {x.size()});
+    host = reshape(host, {x.size()});
+  }
+  const int axis = flat ? 0 : axis_attribute(n, x.rank(), 0);
+  const auto count = static_cast<std::size_t>(x.shape()[axis]);
+  const std::vector<std::uint64_t> keys = order_keys(moveaxis(host, axis, 0));
+  const std::size_t length = count == 0 ? 0 : keys.size() / count;
+  const auto slice_at = [&](std::size_t i) { return std::span(keys).subspan(i * length, length); };
+
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return std::ranges::lexicographical_compare(slice_at(a), slice_at(b));
+  });
+  std::vector<std::vector<std::size_t>> groups;  // each in the order in which its slices come
+  for (const std::size_t i : order) {
+    if (groups.empty() || !std::ranges::equal(slice_at(groups.back()[0]), slice_at(i))) groups.emplace_back();
+    groups.back().push_back(i);
+  }
+  if (n.integer("sorted", 1) == 0) std::ranges::sort(groups, {}, [](const auto& group) { return group[0]; });
+
+  Ints first, inverse(count), counts;
+  for (const auto& group : groups) {
+    for (const std::size_t i : group) inverse[i] = static_cast<std::int64_t>(first.size());
+    first.push_back(static_cast<std::int64_t>(group[0]));
+    counts.push_back(static_cast<std::int64_t>(group.size()));
+  }
+  const Tensor y = count == 0 ? x : gather(x, constant_of(first), axis);
+  Tensors results = {y, constant_of(first), constant_of(inverse), constant_of(counts)};
+  results.resize(std::min(results.size(), n.results()));
+  return results;
+}
+
+// values are [off, on].
+Tensor one_hot_of(const Node& n) {
+  Tensor indices = n.in(0);
+  if (is_floating(indices.dtype())) indices = cast(indices, DType::i64);
+  const auto classes = static_cast<std::int64_t>(n.number_of(1));
+  const Tensor values = n.in(2);
+  const int axis = axis_attribute(n, indices.rank() + 1, -1);
+  const auto value = [&](std::int64_t i) { return reshape(weft::slice(values, 0, i, i + 1), {}); };
+  return select(one_hot(indices, classes, DType::boolean, axis), value(1), value(0));
+}
+
+// The first `length` elements of each row in reverse order.
+Tensor reverse_sequence(const Node& n) {
+  const Tensor x = n.in(0);
+  const int batch = axis_of(n, n.integer("batch_axis", 1), x.rank());
+  const int time = axis_of(n, n.integer("time_axis", 0), x.rank());
+  const auto along = [&](const Tensor& v, int axis) {
+    Shape shape = Shape::filled(x.rank(), 1);
+    shape[axis] = v.size();
+    return reshape(v, shape);
+  };
+  const Tensor lengths = along(cast(n.in(1), DType::i32), batch);
+  const Tensor i = along(arange(0, x.shape()[time], 1, DType::i32), time);
+  return gather_elements(x, select(i < lengths, lengths - 1 - i, i), time);
+}
+
+// A cache [batch, …] in which the update stands along an axis from write_indices[batch] on.
+Tensor tensor_scatter(const Node& n) {
+  const Tensor x = n.in(0), update = n.in(1), writes = n.maybe(2);
+  const std::string mode = n.text("mode", "linear");
+  if (mode != "linear" && mode != "circular") n.fail("mode is '{}', expected linear or circular", mode);
+  const int axis = axis_attribute(n, x.rank(), -2);
+  if (axis == 0) n.fail("axis is 0, which is that of the batch");
+  if (!writes.defined()) return dynamic_update_slice(x, update, Graph::scalar(0, DType::i32), {axis});
+  if (mode == "linear" && writes.size() == 1) return dynamic_update_slice(x, update, reshape(writes, {1}), {axis});
+  Shape batch = Shape::filled(x.rank(), 1), time = batch;
+  batch[0] = writes.size();
+  time[axis] = update.shape()[axis];
+  Tensor at = reshape(cast(writes, DType::i64), batch) + reshape(arange(0, time[axis], 1, DType::i64), time);
+  if (mode == "circular") at = remainder(at, x.shape()[axis]);
+  return scatter_elements(ScatterKind::assign, x, at, update, axis);
+}
+
+// ---- Pads, repetitions and blocks
+
+// The element of an operand that has one.
+Number number_in(const Tensor& host) {
+  const DType type = host.dtype();
+  if (type == DType::u64) return elements_of<std::uint64_t>(host).at(0);
+  if (is_floating(type)) return elements_of<double>(host).at(0);
+  return elements_of<std::int64_t>(host).at(0);
+}
+
+Tensor pad_of(const Node& n) {
+  const Tensor x = n.in(0);
+  const auto rank = static_cast<std::size_t>(x.rank());
+  const std::optional<Ints> pads = n.integers(11, 1, "pads");
+  if (!pads) n.fail("it has no pads");
+  Ints all(rank);
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int> axes = axes_of(n, n.version() >= 18 && n.has(3) ? n.integers_of(3) : all, x.rank());
+  if (pads->size() != 2 * axes.size()) n.fail("{} pads for {} axes, expected two for each", pads->size(), axes.size());
+  Ints before(rank, 0), after(rank, 0);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    before[static_cast<std::size_t>(axes[i])] = (*pads)[i];
+    after[static_cast<std::size_t>(axes[i])] = (*pads)[axes.size() + i];
+  }
+  const std::string mode = n.text("mode", "constant");
+  if (mode == "edge") return pad(x, before, after, PadMode::edge);
+  if (mode == "reflect") return pad(x, before, after, PadMode::reflect);
+  if (mode == "wrap") return pad(x, before, after, PadMode::wrap);
+  if (mode != "constant") n.fail("mode is '{}', expected constant, edge, reflect or wrap", mode);
+  if (n.version() < 11) return pad(x, before, after, PadMode::constant, n.number("value", 0));
+  if (!n.has(2)) return pad(x, before, after);
+  if (n.in(2).size() != 1) n.fail("the value has {} elements, expected one", n.in(2).size());
+  return pad(x, before, after, PadMode::constant, number_in(n.host(2)));
+}
+
+Tensor depth_to_space_of(const Node& n) {
+  const std::string mode = n.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") n.fail("mode is '{}', expected DCR or CRD", mode);
+  return depth_to_space(n.in(0), n.integer("blocksize"),
+                        mode == "DCR" ? BlockOrder::depth_column_row : BlockOrder::column_row_depth);
+}
+
+// Columns [n, channels · block, places] added up to an image.
+Tensor col2im(const Node& n) {
+  const Tensor x = n.in(0);
+  const Shape image = sizes_of(n, 1), block = sizes_of(n, 2);
+  const Ints pads = n.integers("pads");
+  const std::size_t half = pads.size() / 2;
+  const Tensor y = fold(is_integer(x.dtype()) && bits(x.dtype()) < 32 ? cast(x, DType::i32) : x, image, block,
+                        {.strides = shape_of(n.integers("strides")),
+                         .dilations = shape_of(n.integers("dilations")),
+                         .padding = shape_of(std::span(pads).first(half)),
+                         .padding_after = shape_of(std::span(pads).subspan(half))});
+  return cast(y, x.dtype());
+}
+
+Tensor trilu(const Node& n) {
+  const std::int64_t diagonal = n.has(1) ? n.integer_of(1) : 0;
+  return triangle(n.in(0), n.integer("upper", 1) != 0 ? Triangle::upper : Triangle::lower, diagonal);
+}
+
+// ---- Orders
+
+Tensors top(const Node& n, std::int64_t k, bool largest) {
+  const Tensor x = n.in(0);
+  const TopK found = top_k(x, k, axis_attribute(n, x.rank(), -1), largest);
+  return {found.values, cast(found.indices, DType::i64)};
+}
+Tensors top_k_by_attributes(const Node& n) { return top(n, n.integer("k"), true); }
+// Unless `sorted` they may be in any order: sorted.
+Tensors top_k_of(const Node& n) { return top(n, n.integer_of(1), n.integer("largest", 1) != 0); }
+
+// ---- Constants
+
+Tensor constant(const Node& n) {
+  for (const std::string_view name : {"value", "sparse_value"}) {
+    if (n.attribute(name)) return n.tensor(name);
+  }
+  if (n.attribute("value_int")) return constant_of(Shape{}, Ints{n.integer("value_int")});
+  if (n.attribute("value_ints")) return constant_of(n.integers("value_ints"));
+  if (n.attribute("value_float")) return Graph::scalar(n.number("value_float", 0), DType::f32);
+  if (n.attribute("value_floats")) {
+    const std::vector<double> values = n.numbers("value_floats");
+    return constant_of(Shape{static_cast<std::int64_t>(values.size())},
+                       std::vector<float>(values.begin(), values.end()));
+  }
+  if (n.attribute("value_string") || n.attribute("value_strings")) n.lacks("texts");
+  n.fail("it has no value");
+}
+
+Tensor constant_of_shape(const Node& n) {
+  const Tensor value = n.attribute("value") ? reshape(n.tensor("value"), {}) : Graph::scalar(0, DType::f32);
+  return broadcast_to(value, sizes_of(n, 0));
+}
+
+Tensor range(const Node& n) {
+  const DType type = n.in(0).dtype();
+  if (is_floating(type)) return arange(n.number_of(0), n.number_of(1), n.number_of(2), type);
+  return arange(n.integer_of(0), n.integer_of(1), n.integer_of(2), type);
+}
+
+Tensor eye_like(const Node& n) {
+  const Tensor x = n.in(0);
+  if (x.rank() != 2) n.fail("the operand is {}, expected two axes", to_string(x.shape()));
+  return eye(x.shape()[0], x.shape()[1], n.type("dtype", x.dtype()), n.integer("k", 0));
+}
+
+constexpr OperatorRow kRows[] = {
+    // ---- Shapes
+    {"Expand", one<expand>, 8},
+    {"Flatten", one<flatten_of>},
+    {"Reshape", one<reshape_of>, 5},
+    {"Shape", one<shape>},
+    {"Size", one<[](const Node& n) { return Graph::scalar(n.in(0).size(), DType::i64); }>},
+    {"Squeeze", one<squeeze_of>},
+    {"Transpose", one<transpose>},
+    {"Unsqueeze", one<unsqueeze>},
+
+    // ---- Parts
+    {"CenterCropPad", one<center_crop_pad>, 18},
+    {"Concat", one<concat_of>, 4},
+    {"Slice", one<slice_by_attributes>},
+    {"Slice", one<slice>, 10},
+    {"Split", split, 2},
+
+    // ---- Elements chosen by indices
+    {"Compress", one<compress_of>, 9, "the condition is read"},
+    {"Gather", one<gather_of>},
+    {"GatherElements", one<gather_elements_of>, 11},
+    {"GatherND",
+     one<[](const Node& n) { return gather_nd(n.in(0), n.in(1), static_cast<int>(n.integer("batch_dims", 0))); }>, 11},
+    {"NonZero", one<nonzero_of>, 9, "the operand is read"},
+    {"OneHot", one<one_hot_of>, 9},
+    {"ReverseSequence", one<reverse_sequence>, 10},
+    {"Scatter", one<scatter_elements_of>, 9},
+    {"ScatterElements", one<scatter_elements_of>, 11},
+    {"ScatterND", one<[](const Node& n) { return scatter_nd(scatter_kind(n), n.in(0), n.in(1), n.in(2)); }>, 11},
+    {"TensorScatter", one<tensor_scatter>, 24},
+    {"Unique", unique_of, 11, "the operand is read"},
+
+    // ---- Pads, repetitions and blocks
+    {"Col2Im", one<col2im>, 18, "up to three spatial axes; no integers of 64 bits"},
+    {"DepthToSpace", one<depth_to_space_of>},
+    {"Pad", one<pad_of>, 2},
+    {"SpaceToDepth", one<[](const Node& n) { return space_to_depth(n.in(0), n.integer("blocksize")); }>},
+    {"Tile", one<[](const Node& n) { return tile(n.in(0), n.integers_of(1)); }>, 6},
+    {"Trilu", one<trilu>, 14},
+
+    // ---- Orders
+    {"TopK", top_k_by_attributes},
+    {"TopK", top_k_of, 10},
+
+    // ---- Constants
+    {"Constant", one<constant>, 1, "no texts"},
+    {"ConstantOfShape", one<constant_of_shape>, 9},
+    {"EyeLike", one<eye_like>, 9},
+    {"Range", one<range>, 11},
+};
+
+}  // namespace
+
+OperatorRows movement_rows() { return {"", kRows}; }
+
+}  // namespace weft::onnx

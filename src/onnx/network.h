@@ -1,0 +1,90 @@
+// What the rows of networks, of quantisation and of com.microsoft share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "onnx/node.h"
+#include "weft/convolution.h"
+#include "weft/pooling.h"
+
+namespace weft::onnx {
+
+// ---- Tensors
+
+// Numbers of the host as a constant, converted as Graph::scalar() does it; the type has 8 bits or more.
+Tensor constant(const Shape& shape, std::span<const double> values, DType dtype);
+// x in that type; undefined if x is.
+Tensor as(const Tensor& x, DType dtype);
+// f64 of f64, else f32: what sums are computed in.
+inline DType wide(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+// The first of these results, as many as the node has.
+Tensors results(const Node& n, Tensors all);
+// `count` sizes from axis `first` on.
+Dims sizes_from(const Shape& shape, int first, int count);
+
+// start, start + step, … along an axis of `rank` axes, of which the others have size 1.
+Tensor steps_along(int axis, int rank, std::int64_t count, std::int64_t start, std::int64_t step, DType type);
+
+// ---- Windows of convolutions and pools
+
+// The attribute's number for each spatial axis; default: all of them `otherwise`.
+Dims axis_numbers(const Node& n, std::string_view name, int count, std::int64_t otherwise, std::int64_t least);
+// How many spatial axes x has: one to three.
+int spatial_axes(const Node& n, const Shape& x);
+// auto_pad.
+std::string padding_mode(const Node& n);
+Dims kernel_shape(const Node& n, int count);
+// From the first element of a window to behind its last one.
+inline std::int64_t reach(std::int64_t window, std::int64_t dilation) { return (window - 1) * dilation + 1; }
+struct Windows {
+  Dims strides, dilations, before, after;
+  bool automatic = false;  // the padding follows from the sizes: auto_pad is not NOTSET
+};
+// By the attributes strides, dilations, pads and auto_pad. `sizes` are those of the spatial axes.
+Windows windows_of(const Node& n, const Dims& sizes, const Dims& window);
+// Convolutions over the spatial axes of x by windows of these sizes, which kernel_shape must have.
+ConvOptions conv_options(const Node& n, const Shape& x, const Dims& window, bool channels_last = false);
+// conv() with the filter's spatial axes behind the first two.
+Tensor conv_of(const Node& n, const Tensor& x, const Tensor& w, const Tensor& bias);
+PoolOptions pool_options(const Node& n, const Shape& x, bool channels_last = false);
+
+// ---- Recurrent networks
+
+// LSTM, of these weights instead of the node's own if they are defined.
+Tensors lstm_of(const Node& n, const Tensor& w, const Tensor& r);
+
+// ---- Attention. q, k and v are [batch, heads, sequence, dim], as in weft::attention().
+struct AttentionCall {
+  Tensor q, k, v;
+  Tensor bias = {};                             // is added to the scores; broadcasts to [batch, heads, queries, keys]
+  Tensor visible = {};                          // bool, likewise: false hides
+  Tensor query_lengths = {}, key_lengths = {};  // i32 [batch]
+  Tensor sink = {};                             // a score of no value: broadcasts to [batch, heads, queries, 1]
+  std::optional<double> scale = {};             // default: 1 / sqrt(dim)
+  double softcap = 0;                           // scores become softcap · tanh(score / softcap); 0: they do not
+  bool bias_first = false;                      // the bias is added before that
+  bool causal = false;
+  std::optional<std::int64_t> offset = {};  // of queries' positions; default: the last query is at the last key
+  std::int64_t window_left = -1, window_right = -1;
+  bool keep_scores = false;
+};
+struct AttentionScores {
+  Tensor y;
+  Tensor products, biased, capped, weights;  // with keep_scores: f32, f64 of f64 [batch, heads, queries, keys]
+};
+AttentionScores attend(const AttentionCall& call);
+
+// [batch, sequence, heads · dim] as [batch, heads, sequence, dim], and back.
+Tensor split_heads(const Node& n, const Tensor& x, std::int64_t heads);
+Tensor merge_heads(const Tensor& x);
+
+// Rotary embeddings of x [batch, sequence, heads · dim] or [batch, heads, sequence, dim], by the attributes num_heads,
+// rotary_embedding_dim and interleaved.
+Tensor rotated_heads(const Node& n, const Tensor& x, const Tensor& positions, const Tensor& offsets, const Tensor& cos,
+                     const Tensor& sin);
+
+}  // namespace weft::onnx

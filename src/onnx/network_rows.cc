@@ -1,0 +1,391 @@
+// Convolutions, pooling, resizing and sampling.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "onnx/network.h"
+#include "weft/array.h"
+#include "weft/graph.h"
+#include "weft/resampling.h"
+
+namespace weft::onnx {
+
+namespace {
+
+// ---- Convolutions
+
+Tensors conv(const Node& n) { return {conv_of(n, n.in(0), n.in(1), n.maybe(2))}; }
+
+Tensors conv_transpose(const Node& n) {
+  const Tensor x = n.in(0), w = n.in(1);
+  const int count = spatial_axes(n, x.shape());
+  if (w.rank() != x.rank()) {
+    n.fail("X is {} and W {}, expected one rank", to_string(x.shape()), to_string(w.shape()));
+  }
+  const Dims sizes = sizes_from(x.shape(), 2, count), window = sizes_from(w.shape(), 2, count);
+  const std::string mode = padding_mode(n);
+  const Windows given = windows_of(n, sizes, window);
+  const Dims more = axis_numbers(n, "output_padding", count, 0, 0);
+  Ints wanted = n.integers("output_shape");
+  if (static_cast<int>(wanted.size()) == count + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
+  if (!wanted.empty() && static_cast<int>(wanted.size()) != count) {
+    n.fail("output_shape has {} numbers, expected one for each of {} spatial axes", wanted.size(), count);
+  }
+  const bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
+  ConvTransposeOptions o;
+  o.strides = given.strides, o.dilations = given.dilations, o.groups = n.integer("group", 1);
+  for (int d = 0; d < count; ++d) {
+    const std::int64_t stride = given.strides[d];
+    const std::int64_t all = (sizes[d] - 1) * stride + more[d] + reach(window[d], given.dilations[d]);
+    if (wanted.empty() && !same) {
+      o.padding.push_back(given.before[d]);
+      o.output_sizes.push_back(all - given.before[d] - given.after[d]);
+      continue;
+    }
+    const std::int64_t size = wanted.empty() ? sizes[d] * stride : wanted[static_cast<std::size_t>(d)];
+    const std::int64_t padding = std::max<std::int64_t>(all - size, 0);
+    o.padding.push_back(mode == "SAME_UPPER" ? padding / 2 : padding - padding / 2);
+    o.output_sizes.push_back(size);
+  }
+  return {weft::conv_transpose(x, w, n.maybe(2), o)};
+}
+
+// The samples of all windows, by grid_sample(), times the filter: a convolution by windows of one element.
+Tensors deform_conv(const Node& n) {
+  const Tensor x = n.in(0), w = n.in(1), offset = n.in(2);
+  const int count = spatial_axes(n, x.shape());
+  const DType type = wide(x.dtype());
+  if (w.rank() != x.rank() || offset.rank() != x.rank()) {
+    n.fail("X is {}, W {} and offset {}, expected one rank", to_string(x.shape()), to_string(w.shape()),
+           to_string(offset.shape()));
+  }
+  const Dims sizes = sizes_from(x.shape(), 2, count), window = sizes_from(w.shape(), 2, count);
+  const Windows at = windows_of(n, sizes, window);
+  const std::int64_t groups = n.integer("offset_group", 1), batch = x.shape()[0], channels = x.shape()[1];
+  const std::int64_t elements = element_count(window);
+  if (groups < 1 || channels % groups != 0 || offset.shape()[1] != groups * elements * count) {
+    n.fail("offset is {}; expected {} groups, of {} elements and {} axes, in axis 1", to_string(offset.shape()), groups,
+           elements, count);
+  }
+  const Dims places = sizes_from(offset.shape(), 2, count);
+  Shape by_axis = {batch * groups, elements, count}, by_element = {batch * groups}, rows = {batch * groups};
+  for (const std::int64_t size : window) by_element.push_back(size);
+  for (int d = 0; d < count; ++d) {
+    by_axis.push_back(places[d]), by_element.push_back(places[d]);
+    rows.push_back(d == 0 ? elements * places[0] : places[d]);
+  }
+  const Tensor moves = reshape(cast(offset, type), by_axis);
+  Tensors grid;
+  for (int d = count - 1; d >= 0; --d) {
+    const int rank = by_element.rank();
+    const Tensor position = reshape(squeeze(slice(moves, 2, d, d + 1), 2), by_element) +
+                            steps_along(1 + d, rank, window[d], -at.before[d], at.dilations[d], type) +
+                            steps_along(1 + count + d, rank, places[d], 0, at.strides[d], type);
+    grid.push_back(expand_dims(reshape((position * 2 + 1) / sizes[d] - 1, rows), -1));
+  }
+  Shape images = x.shape();
+  images[0] = batch * groups, images[1] = channels / groups;
+  Tensor samples = grid_sample(reshape(x, images), concat(grid, -1));
+  if (n.has(4)) {
+    rows.insert(1, 1);
+    samples = samples * reshape(n.in(4), rows);
+  }
+  Shape columns = {batch, channels * elements};
+  for (const std::int64_t size : places) columns.push_back(size);
+  Shape filter = Shape::filled(w.rank(), 1);
+  filter[0] = w.shape()[0], filter[1] = w.shape()[1] * elements;
+  return {weft::conv(cast(reshape(samples, columns), x.dtype()), reshape(w, filter), n.maybe(3),
+                     {.groups = n.integer("group", 1)})};
+}
+
+// ---- Pooling
+
+Tensors max_pool(const Node& n) {
+  const Tensor x = n.in(0);
+  const PoolOptions o = pool_options(n, x.shape());
+  if (!n.wants(1)) return {weft::max_pool(x, o)};
+  const PooledMax found = weft::max_pool_with_indices(x, o);
+  const Dims sizes = sizes_from(x.shape(), 2, x.rank() - 2);
+  Tensor place = cast(found.indices, DType::i64);
+  if (n.integer("storage_order", 0) != 0) {
+    // Along the first spatial axis elements are neighbours.
+    Tensor left = place, columns;
+    for (int d = sizes.rank() - 1; d >= 0; --d) {
+      const std::int64_t before = std::accumulate(sizes.begin(), sizes.begin() + d, std::int64_t{1}, std::multiplies());
+      const Tensor part = (d == 0 ? left : left % sizes[d]) * before;
+      columns = columns.defined() ? columns + part : part;
+      left = left / sizes[d];
+    }
+    place = columns;
+  }
+  // Positions are those in all of x.
+  const std::int64_t images = x.shape()[0] * x.shape()[1], size = element_count(sizes);
+  Shape planes = Shape::filled(x.rank(), 1);
+  planes[0] = x.shape()[0], planes[1] = x.shape()[1];
+  return {found.values, place + reshape(arange(0, images, 1, DType::i64) * size, planes)};
+}
+
+Tensors average_pool(const Node& n) { return {weft::average_pool(n.in(0), pool_options(n, n.in(0).shape()))}; }
+
+Tensors lp_pool(const Node& n) {
+  return {weft::lp_pool(n.in(0), static_cast<double>(n.integer("p", 2)), pool_options(n, n.in(0).shape()))};
+}
+
+template <Tensor (*pool)(const Operand&, bool)>
+Tensors global_pool(const Node& n) {
+  return {pool(n.in(0), false)};
+}
+Tensors global_lp_pool(const Node& n) {
+  return {weft::global_lp_pool(n.in(0), static_cast<double>(n.integer("p", 2)))};
+}
+
+Tensors max_unpool(const Node& n) {
+  const Tensor x = n.in(0);
+  const int count = spatial_axes(n, x.shape());
+  const Dims window = kernel_shape(n, count);
+  const Windows w = windows_of(n, sizes_from(x.shape(), 2, count), window);
+  Dims sizes;
+  for (int d = 0; d < count; ++d) {
+    sizes.push_back((x.shape()[2 + d] - 1) * w.strides[d] + window[d] - w.before[d] - w.after[d]);
+  }
+  Tensor y = weft::max_unpool(x, cast(n.in(1) % element_count(sizes), DType::i32), sizes);
+  if (!n.has(2)) return {y};
+  // Positions are those in what the attributes give, to which elements are added behind.
+  const Ints wanted = n.integers_of(2);
+  if (static_cast<int>(wanted.size()) != x.rank()) {
+    n.fail("output_shape has {} numbers, expected {}", wanted.size(), x.rank());
+  }
+  Ints after;
+  for (int d = 0; d < x.rank(); ++d) after.push_back(wanted[static_cast<std::size_t>(d)] - y.shape()[d]);
+  return {pad(y, Ints(after.size()), after)};
+}
+
+// ---- Resizing
+
+ResizeMode resize_mode(const Node& n) {
+  const std::string mode = n.text("mode", "nearest");
+  if (mode == "nearest") return ResizeMode::nearest;
+  if (mode == "linear" || mode == "bilinear") return ResizeMode::linear;
+  if (mode == "cubic") return ResizeMode::cubic;
+  n.fail("mode is {}, expected nearest, linear or cubic", mode);
+}
+
+// Of any type: numbers that resize() does not take pass through a float.
+Tensor resized(const Tensor& x, const Shape& shape, const ResizeOptions& o) {
+  const DType type = x.dtype();
+  if (o.mode == ResizeMode::nearest || is_floating(type) || type == DType::i8 || type == DType::u8) {
+    return resize(x, shape, o);
+  }
+  return cast(resize(cast(x, DType::f32), shape, o), type);
+}
+
+std::int64_t scaled_size(const Node& n, std::int64_t size, double scale) {
+  const double scaled = std::floor(static_cast<double>(size) * scale);
+  if (!(scale > 0) || !(scaled < 0x1p31)) n.fail("an axis of {} elements has the scale {}", size, scale);
+  return static_cast<std::int64_t>(scaled);
+}
+
+// Upsample, and the first Resize: positions are i / scale; the nearest element is the one before, where y is smaller
+// the one after.
+Tensor resize_by_scales(const Node& n, const Tensor& x, const std::vector<double>& scales) {
+  if (static_cast<int>(scales.size()) != x.rank()) {
+    n.fail("scales has {} numbers, expected {}", scales.size(), x.rank());
+  }
+  Tensor y = x;
+  const ResizeMode mode = resize_mode(n);
+  for (const bool smaller : {false, true}) {
+    Shape shape = y.shape();
+    ResizeOptions o{.mode = mode,
+                    .coordinates = ResizeCoordinates::asymmetric,
+                    .rounding = smaller ? ResizeRounding::ceil : ResizeRounding::floor};
+    for (int d = 0; d < x.rank(); ++d) {
+      const double scale = scales[static_cast<std::size_t>(d)];
+      const bool now = (scale < 1) == smaller && scale != 1;
+      shape[d] = now ? scaled_size(n, shape[d], scale) : shape[d];
+      o.scales.push_back(now ? scale : 1);
+    }
+    if (shape != y.shape()) y = resized(y, shape, o);
+  }
+  return y;
+}
+
+Tensors upsample_7(const Node& n) { return {resize_by_scales(n, n.in(0), n.numbers("scales"))}; }
+Tensors upsample_9(const Node& n) { return {resize_by_scales(n, n.in(0), n.numbers_of(1))}; }
+
+// Options by the names of attributes.
+ResizeOptions resize_options(const Node& n) {
+  ResizeOptions o{.mode = resize_mode(n),
+                  .cubic_a = n.number("cubic_coeff_a", -0.75),
+                  .antialias = n.integer("antialias", 0) != 0,
+                  .exclude_outside = n.integer("exclude_outside", 0) != 0,
+                  .value = n.number("extrapolation_value", 0)};
+  const std::string rounding = n.text("nearest_mode", "round_prefer_floor");
+  if (rounding == "round_prefer_floor")
+    o.rounding = ResizeRounding::prefer_floor;
+  else if (rounding == "round_prefer_ceil")
+    o.rounding = ResizeRounding::prefer_ceil;
+  else if (rounding == "floor")
+    o.rounding = ResizeRounding::floor;
+  else if (rounding == "ceil")
+    o.rounding = ResizeRounding::ceil;
+  else
+    n.fail("nearest_mode is {}", rounding);
+  const std::string coordinates = n.text("coordinate_transformation_mode", "half_pixel");
+  if (coordinates == "tf_half_pixel_for_nn") {
+    // (i + 0.5) / scale, half an element further than half_pixel.
+    if (o.mode == ResizeMode::nearest && o.rounding == ResizeRounding::floor) {
+      o.rounding = ResizeRounding::prefer_ceil;
+    } else if (o.mode == ResizeMode::nearest && o.rounding == ResizeRounding::prefer_floor) {
+      o.rounding = ResizeRounding::ceil;
+    } else {
+      n.lacks("{} with mode {} and nearest_mode {}", coordinates, n.text("mode", "nearest"), rounding);
+    }
+    return o;
+  }
+  constexpr std::pair<std::string_view, ResizeCoordinates> kNames[] = {
+      {"half_pixel", ResizeCoordinates::half_pixel},
+      {"half_pixel_symmetric", ResizeCoordinates::half_pixel_symmetric},
+      {"pytorch_half_pixel", ResizeCoordinates::pytorch_half_pixel},
+      {"align_corners", ResizeCoordinates::align_corners},
+      {"asymmetric", ResizeCoordinates::asymmetric},
+      {"tf_crop_and_resize", ResizeCoordinates::crop}};
+  for (const auto& [name, value] : kNames) {
+    if (coordinates == name) return o.coordinates = value, o;
+  }
+  n.fail("coordinate_transformation_mode is {}", coordinates);
+}
+
+Tensors resize_11(const Node& n) {
+  const Tensor x = n.in(0);
+  const int rank = x.rank();
+  ResizeOptions o = resize_options(n);
+  std::vector<int> axes(static_cast<std::size_t>(rank));
+  std::iota(axes.begin(), axes.end(), 0);
+  if (n.attribute("axes")) axes = axes_of(n, n.integers("axes"), rank);
+  const auto expect = [&](std::string_view name, std::size_t count, std::size_t of) {
+    if (count != of) n.fail("{} has {} numbers, expected {}", name, count, of);
+  };
+  const bool crop = o.coordinates == ResizeCoordinates::crop;
+  if (crop) {
+    o.starts.assign(static_cast<std::size_t>(rank), 0), o.ends.assign(static_cast<std::size_t>(rank), 1);
+    const std::vector<double> roi = n.numbers_of(1);
+    expect("roi", roi.size(), 2 * axes.size());
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      o.starts[static_cast<std::size_t>(axes[i])] = roi[i];
+      o.ends[static_cast<std::size_t>(axes[i])] = roi[i + axes.size()];
+    }
+  }
+  Shape shape = x.shape();
+  std::vector<double> scales(static_cast<std::size_t>(rank), 1.0);
+  if (n.has(3) && n.in(3).size() != 0) {
+    const Ints sizes = n.integers_of(3);
+    expect("sizes", sizes.size(), axes.size());
+    const std::string policy = n.text("keep_aspect_ratio_policy", "stretch");
+    if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller") {
+      n.fail("keep_aspect_ratio_policy is {}, expected stretch, not_larger or not_smaller", policy);
+    }
+    double common = policy == "not_larger" ? std::numeric_limits<double>::infinity() : 0;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const double scale = static_cast<double>(sizes[i]) / static_cast<double>(x.shape()[axes[i]]);
+      common = policy == "not_larger" ? std::min(common, scale) : std::max(common, scale);
+      shape[axes[i]] = sizes[i];
+    }
+    if (policy != "stretch") {
+      for (const int axis : axes) {
+        const double size = std::floor(common * static_cast<double>(x.shape()[axis]) + 0.5);
+        if (!(size >= 0 && size < 0x1p31)) n.fail("an axis of {} elements has the scale {}", x.shape()[axis], common);
+        shape[axis] = static_cast<std::int64_t>(size);
+        scales[static_cast<std::size_t>(axis)] = common;
+      }
+      o.scales = scales;
+    }
+  } else {
+    const std::vector<double> given = n.numbers_of(2);
+    expect("scales", given.size(), axes.size());
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const auto axis = static_cast<std::size_t>(axes[i]);
+      scales[axis] = given[i];
+      shape[axes[i]] = scaled_size(n, x.shape()[axes[i]], given[i] * (crop ? o.ends[axis] - o.starts[axis] : 1));
+    }
+    o.scales = scales;
+  }
+  if (crop) o.scales.clear();  // positions do not depend on them
+  // Corners meet at the size that the scale says, which may be a fraction.
+  if (o.coordinates == ResizeCoordinates::align_corners && !o.scales.empty()) {
+    std::vector<double> ends(static_cast<std::size_t>(rank), 1.0);
+    bool whole = true;
+    for (int d = 0; d < rank; ++d) {
+      const auto at = static_cast<std::size_t>(d);
+      const double size = static_cast<double>(x.shape()[d]) * scales[at];
+      if (std::abs(size - static_cast<double>(shape[d])) < 1e-5 * size) continue;
+      whole = false;
+      ends[at] = shape[d] == 1 ? 0 : static_cast<double>(shape[d] - 1) / (size - 1);
+    }
+    if (!whole) {
+      o.coordinates = ResizeCoordinates::crop, o.scales.clear();
+      o.starts.assign(static_cast<std::size_t>(rank), 0.0), o.ends = ends;
+    }
+  }
+  return {resized(x, shape, o)};
+}
+
+// ---- Sampling
+
+Tensors grid_sample(const Node& n) {
+  const Tensor x = n.in(0);
+  spatial_axes(n, x.shape());
+  const std::string mode = n.text("mode", n.version() < 20 ? "bilinear" : "linear");
+  const std::string padding = n.text("padding_mode", "zeros");
+  GridSampleOptions o{.align_corners = n.integer("align_corners", 0) != 0};
+  if (mode == "linear" || mode == "bilinear")
+    o.mode = SampleMode::linear;
+  else if (mode == "nearest")
+    o.mode = SampleMode::nearest;
+  else if (mode == "cubic" || mode == "bicubic")
+    o.mode = SampleMode::cubic;
+  else
+    n.fail("mode is {}, expected linear, nearest or cubic", mode);
+  if (padding == "zeros")
+    o.padding = SamplePadding::zeros;
+  else if (padding == "border")
+    o.padding = SamplePadding::border;
+  else if (padding == "reflection")
+    o.padding = SamplePadding::reflection;
+  else
+    n.fail("padding_mode is {}, expected zeros, border or reflection", padding);
+  const bool floats = is_floating(x.dtype());
+  const Tensor y = weft::grid_sample(floats ? x : cast(x, DType::f32), n.in(1), o);
+  return {floats ? y : cast(y, x.dtype())};
+}
+
+Tensors affine_grid(const Node& n) {
+  const Ints size = n.integers_of(1);
+  if (size.size() < 3) n.fail("size has {} numbers, expected batch, channels and spatial axes", size.size());
+  return {weft::affine_grid(n.in(0), Shape(std::span(size).subspan(2)), n.integer("align_corners", 0) != 0)};
+}
+
+constexpr OperatorRow kRows[] = {
+    {"Conv", conv},
+    {"ConvTranspose", conv_transpose},
+    {"DeformConv", deform_conv, 19},
+    {"MaxPool", max_pool},
+    {"AveragePool", average_pool},
+    {"LpPool", lp_pool, 2},
+    {"GlobalMaxPool", global_pool<weft::global_max_pool>},
+    {"GlobalAveragePool", global_pool<weft::global_average_pool>},
+    {"GlobalLpPool", global_lp_pool, 2},
+    {"MaxUnpool", max_unpool, 9},
+    {"Upsample", upsample_7, 7},
+    {"Upsample", upsample_9, 9},
+    {"Resize", upsample_9, 10},
+    {"Resize", resize_11, 11, "tf_half_pixel_for_nn: nearest_mode floor and round_prefer_floor"},
+    {"GridSample", grid_sample, 16},
+    {"AffineGrid", affine_grid, 20},
+};
+
+}  // namespace
+
+OperatorRows network_rows() { return {"", kRows}; }
+
+}  // namespace weft::onnx

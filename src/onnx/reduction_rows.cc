@@ -1,0 +1,361 @@
+// Operators that combine elements: reductions, scans, softmax, norms, losses, and products of matrices.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "onnx/node.h"
+#include "weft/array.h"
+#include "weft/graph.h"
+#include "weft/linalg.h"
+#include "weft/losses.h"
+
+namespace weft::onnx {
+
+namespace {
+
+// A row of one result.
+template <Tensor (*f)(const Node&)>
+Tensors one(const Node& n) {
+  return {f(n)};
+}
+
+// The attribute `axis`, counted from the front.
+int axis_attribute(const Node& n, int rank, std::int64_t otherwise) {
+  return axis_of(n, n.integer("axis", otherwise), rank);
+}
+
+// x in f32, unless it is a wide float.
+Tensor widened(const Tensor& x) { return x.dtype() == DType::f32 || x.dtype() == DType::f64 ? x : cast(x, DType::f32); }
+// f(x), computed in f32 unless x is a wide float, and rounded to x's type once.
+template <class F>
+Tensor in_f32(const Tensor& x, const F& f) {
+  return cast(f(widened(x)), x.dtype());
+}
+
+// The axes from `first` on.
+std::vector<int> axes_from(int first, int rank) {
+  std::vector<int> axes(static_cast<std::size_t>(rank - first));
+  std::iota(axes.begin(), axes.end(), first);
+  return axes;
+}
+Shape sizes_from(const Tensor& x, int first) { return Shape(std::span(x.shape().begin() + first, x.shape().end())); }
+std::int64_t count_before(const Tensor& x, int axis) {
+  return element_count(Shape(std::span(x.shape().begin(), x.shape().begin() + axis)));
+}
+
+// ---- Reductions
+
+Tensor reduced(ReduceKind kind, const Tensor& x, const Axes& axes, bool keep) {
+  const bool extreme = kind == ReduceKind::max || kind == ReduceKind::min;
+  if (extreme && x.dtype() == DType::boolean) {
+    return reduce(kind == ReduceKind::max ? ReduceKind::any : ReduceKind::all, x, axes, keep);
+  }
+  if (is_floating(x.dtype())) return reduce(kind, x, axes, keep);
+  switch (kind) {
+    case ReduceKind::mean: {  // of integers cut off
+      std::int64_t count = 1;
+      for (const int axis : axes.of(x.rank())) count *= x.shape()[axis];
+      return reduce(ReduceKind::sum, x, axes, keep) / count;
+    }
+    case ReduceKind::l2:
+    case ReduceKind::log_sum:
+    case ReduceKind::log_sum_exp:
+      return in_f32(x, [&](const Tensor& v) { return reduce(kind, v, axes, keep); });
+    default:
+      return reduce(kind, x, axes, keep);
+  }
+}
+// What a reduction of each element by itself gives.
+Tensor reduced_alone(ReduceKind kind, const Tensor& x) {
+  switch (kind) {
+    case ReduceKind::l1:
+    case ReduceKind::l2:
+      return abs(x);
+    case ReduceKind::sum_squares:
+      return square(x);
+    case ReduceKind::log_sum:
+      return in_f32(x, [](const Tensor& v) { return log(v); });
+    default:
+      return x;
+  }
+}
+
+// Axes are an attribute before opset `since`, and an operand from there on; without axes they are all, or with
+// noop_with_empty_axes none.
+template <ReduceKind kind, std::int64_t since = 18>
+Tensors reduce_of(const Node& n) {
+  const Tensor x = n.in(0);
+  const auto given = n.integers(since, 1, "axes");
+  const bool keep = n.integer("keepdims", 1) != 0;
+  if (given && !given->empty()) return {reduced(kind, x, axes_of(n, *given, x.rank()), keep)};
+  const bool none = n.version() >= since && n.integer("noop_with_empty_axes", 0) != 0;
+  return {none ? reduced_alone(kind, x) : reduced(kind, x, {}, keep)};
+}
+
+// The first of several extremes, or with select_last_index the last.
+template <Tensor (*choose)(const Operand&, const Axes&, bool)>
+Tensors arg_of(const Node& n) {
+  const Tensor x = n.in(0);
+  const int axis = axis_attribute(n, x.rank(), 0);
+  const bool keep = n.integer("keepdims", 1) != 0;
+  if (n.integer("select_last_index", 0) == 0) return {cast(choose(x, axis, keep), DType::i64)};
+  return {x.shape()[axis] - 1 - cast(choose(flip(x, axis), axis, keep), DType::i64)};
+}
+
+template <ScanKind kind>
+Tensors scan_of(const Node& n) {
+  const Tensor x = n.in(0);
+  return {scan(kind, x, axis_of(n, n.integer_of(1), x.rank()),
+               {.reverse = n.integer("reverse", 0) != 0, .exclusive = n.integer("exclusive", 0) != 0})};
+}
+
+// ---- Softmax
+
+// One at the first of the greatest elements.
+Tensor hardmax(const Operand& x, int axis) { return one_hot(argmax(x, axis), x.shape()[axis], x.dtype(), axis); }
+
+template <Tensor (*f)(const Operand&, int)>
+Tensors along_axis(const Node& n) {
+  const Tensor x = n.in(0);
+  return {f(x, axis_attribute(n, x.rank(), -1))};
+}
+// Before opset 13 all axes from the given one on are one row.
+template <Tensor (*f)(const Operand&, int)>
+Tensors along_rows(const Node& n) {
+  const Tensor x = n.in(0);
+  const std::int64_t given = n.integer("axis", 1);
+  const int axis = given == x.rank() ? x.rank() : axis_of(n, given, x.rank());
+  return {reshape(f(reshape(x, {count_before(x, axis), element_count(sizes_from(x, axis))}), 1), x.shape())};
+}
+
+// ---- Norms
+
+double epsilon_of(const Node& n) { return n.number("epsilon", 1e-5F); }
+
+// Y, and of each row the mean and 1 / sqrt(variance + epsilon).
+Tensors layer_normalization(const Node& n) {
+  const Tensor x = n.in(0), scale = n.in(1), bias = n.maybe(2);
+  const int axis = axis_attribute(n, x.rank(), -1);
+  const Shape row = sizes_from(x, axis);
+  const double epsilon = epsilon_of(n);
+  Tensors results;
+  if (scale.shape() == row && (!bias.defined() || bias.shape() == row)) {
+    results.push_back(layer_norm(x, scale, bias, epsilon, axis));
+  } else {  // they broadcast to x
+    results.push_back(in_f32(x, [&](const Tensor& v) {
+      const Tensor y = layer_norm(v, {}, {}, epsilon, axis) * scale;
+      return bias.defined() ? y + bias : y;
+    }));
+  }
+  if (n.results() == 1) return results;
+  const Tensor v = cast(x, x.dtype() == DType::f64 ? DType::f64 : DType::f32);
+  const std::vector<int> axes = axes_from(axis, x.rank());
+  const DType type = n.type("stash_type", DType::f32);
+  results.push_back(n.wants(1) ? cast(mean(v, axes, true), type) : Tensor());
+  if (n.results() > 2) {
+    results.push_back(n.wants(2) ? cast(rsqrt(variance(v, axes, 0, true) + epsilon), type) : Tensor());
+  }
+  return results;
+}
+
+// The result has the scale's type.
+Tensor rms_normalization(const Node& n) {
+  const Tensor x = n.in(0), scale = n.in(1);
+  const int axis = axis_attribute(n, x.rank(), -1);
+  const Shape row = sizes_from(x, axis);
+  const double epsilon = epsilon_of(n);
+  if (scale.shape() == row && scale.dtype() == x.dtype()) return rms_norm(x, scale, epsilon);
+  const Tensor rows = reshape(widened(x), {count_before(x, axis), element_count(row)});
+  return cast(reshape(rms_norm(rows, {}, epsilon), x.shape()) * scale, scale.dtype());
+}
+
+// Before opset 21 scale and bias are those of groups.
+Tensor group_normalization(const Node& n) {
+  const Tensor x = n.in(0);
+  const std::int64_t groups = n.integer("num_groups");
+  const auto of_channels = [&](std::size_t i) {
+    const Tensor each = n.in(i);
+    if (n.version() >= 21 || x.rank() < 2 || groups < 1) return each;
+    return repeat(each, x.shape()[1] / groups, 0);
+  };
+  return group_norm(x, of_channels(1), of_channels(2), groups, epsilon_of(n));
+}
+
+// With the moments that are given, or in training with those of x, from which new running ones result. Before opset 14
+// a node trains if it has more than one result; before opset 9 each element of a sample may be a channel of its own.
+Tensors batch_normalization(const Node& n) {
+  const Tensor given = n.in(0);
+  const auto flat = [&](std::size_t i) {
+    const Tensor each = n.in(i);
+    return reshape(each, {each.size()});
+  };
+  const bool spatial = n.version() >= 9 || n.integer("spatial", 1) != 0;
+  Tensor x = given;
+  if (given.rank() == 1) x = reshape(given, {given.size(), 1});
+  if (given.rank() > 1 && !spatial) x = reshape(given, {given.shape()[0], element_count(sizes_from(given, 1))});
+  const Tensor scale = flat(1), bias = flat(2), running_mean = flat(3), running_variance = flat(4);
+  const double epsilon = epsilon_of(n), momentum = n.number("momentum", 0.9F);
+  const bool old = n.version() < 14;
+  const bool trains = old ? n.wants(1) || n.wants(2) || n.wants(3) || n.wants(4) : n.integer("training_mode", 0) != 0;
+  if (!trains) {
+    return {reshape(batch_norm(x, running_mean, running_variance, scale, bias, epsilon), given.shape())};
+  }
+  std::vector<int> axes = axes_from(1, x.rank());
+  axes[0] = 0;
+  const Tensor wide = widened(x);
+  const Tensor now_mean = mean(wide, axes), now_variance = variance(wide, axes);
+  const auto like = [&](const Tensor& v, std::size_t i) { return reshape(cast(v, n.in(i).dtype()), n.in(i).shape()); };
+  const auto moved = [&](const Tensor& before, const Tensor& now) {
+    return widened(before) * momentum + now * (1 - momentum);
+  };
+  Tensors results = {reshape(batch_norm(x, now_mean, now_variance, scale, bias, epsilon), given.shape()),
+                     like(moved(running_mean, now_mean), 3), like(moved(running_variance, now_variance), 4)};
+  if (old) {
+    results.push_back(like(now_mean, 3));
+    results.push_back(like(now_variance, 4));
+  }
+  results.resize(std::min(results.size(), n.results()));
+  return results;
+}
+
+// By the mean and the deviation over the axes.
+Tensor mean_variance_normalization(const Node& n) {
+  return in_f32(n.in(0), [&](const Tensor& x) {
+    const std::vector<int> axes = axes_of(n, n.integers("axes", {0, 2, 3}), x.rank());
+    return (x - mean(x, axes, true)) / (deviation(x, axes, 0, true) + 1e-9);
+  });
+}
+
+// 0 where the norm is 0.
+Tensor lp_normalization(const Node& n) {
+  const std::int64_t p = n.integer("p", 2);
+  if (p != 1 && p != 2) n.fail("p is {}, expected 1 or 2", p);
+  return in_f32(n.in(0), [&](const Tensor& x) {
+    const Tensor norm = reduce(p == 1 ? ReduceKind::l1 : ReduceKind::l2, x, axis_attribute(n, x.rank(), -1), true);
+    return select(norm == 0, zeros_like(x), x / norm);
+  });
+}
+
+// By the sum of squares of `size` channels around each.
+Tensor local_response_normalization(const Node& n) {
+  const std::int64_t size = n.integer("size");
+  if (size < 1) n.fail("size is {}", size);
+  return in_f32(n.in(0), [&](const Tensor& x) {
+    if (x.rank() < 2) n.fail("the operand is {}, expected an axis of channels", to_string(x.shape()));
+    Ints before(static_cast<std::size_t>(x.rank()), 0), after = before;
+    before[1] = (size - 1) / 2;
+    after[1] = size / 2;
+    const Tensor squares = pad(square(x), before, after);
+    const std::int64_t channels = x.shape()[1];
+    Tensor sum = slice(squares, 1, 0, channels);
+    for (std::int64_t i = 1; i < size; ++i) sum = sum + slice(squares, 1, i, i + channels);
+    const double alpha = n.number("alpha", 1e-4F) / static_cast<double>(size);
+    return x / pow(sum * alpha + n.number("bias", 1), n.number("beta", 0.75));
+  });
+}
+
+// ---- Losses
+
+LossReduction loss_reduction(const Node& n) {
+  const std::string reduction = n.text("reduction", "mean");
+  if (reduction == "none") return LossReduction::none;
+  if (reduction == "mean") return LossReduction::mean;
+  if (reduction == "sum") return LossReduction::sum;
+  n.fail("reduction is '{}', expected none, mean or sum", reduction);
+}
+// Without the attribute no label is ignored.
+std::int64_t ignored_label(const Node& n) {
+  return n.integer("ignore_index", std::numeric_limits<std::int64_t>::min());
+}
+
+Tensor negative_log_likelihood_loss(const Node& n) {
+  return nll_loss(n.in(0), n.in(1),
+                  {.weights = n.maybe(2), .ignored = ignored_label(n), .reduction = loss_reduction(n), .axis = 1});
+}
+Tensors softmax_cross_entropy_loss(const Node& n) {
+  const Tensor x = n.in(0);
+  const Tensor loss = cross_entropy(
+      x, n.in(1), {.weights = n.maybe(2), .ignored = ignored_label(n), .reduction = loss_reduction(n), .axis = 1});
+  if (!n.wants(1)) return {loss};
+  return {loss, log_softmax(x, 1)};
+}
+
+// ---- Products of matrices
+
+// In the operands' type.
+Tensor product(const Tensor& a, const Tensor& b) {
+  const DType type = a.dtype();
+  if (is_integer(type) && bits(type) <= 32) return cast(matmul(a, b, type == DType::u32 ? type : DType::i32), type);
+  return matmul(a, b);
+}
+Tensor scaled(const Tensor& x, double factor) { return factor == 1 ? x : cast(x * factor, x.dtype()); }
+
+Tensor gemm(const Node& n) {
+  Tensor a = n.in(0), b = n.in(1);
+  if (n.integer("transA", 0) != 0) a = a.T();
+  if (n.integer("transB", 0) != 0) b = b.T();
+  const Tensor y = scaled(product(a, b), n.number("alpha", 1));
+  const double beta = n.number("beta", 1);
+  return n.has(2) && beta != 0 ? y + scaled(n.in(2), beta) : y;
+}
+
+Tensor einsum_of(const Node& n) {
+  const Tensors operands = n.all();
+  std::string equation = n.text("equation");
+  std::erase(equation, ' ');
+  return einsum(equation, operands);
+}
+
+constexpr OperatorRow kRows[] = {
+    // ---- Reductions
+    {"ArgMax", arg_of<argmax>},
+    {"ArgMin", arg_of<argmin>},
+    {"CumProd", scan_of<ScanKind::prod>, 26},
+    {"CumSum", scan_of<ScanKind::sum>, 11},
+    {"ReduceL1", reduce_of<ReduceKind::l1>},
+    {"ReduceL2", reduce_of<ReduceKind::l2>},
+    {"ReduceLogSum", reduce_of<ReduceKind::log_sum>},
+    {"ReduceLogSumExp", reduce_of<ReduceKind::log_sum_exp>},
+    {"ReduceMax", reduce_of<ReduceKind::max>},
+    {"ReduceMean", reduce_of<ReduceKind::mean>},
+    {"ReduceMin", reduce_of<ReduceKind::min>},
+    {"ReduceProd", reduce_of<ReduceKind::prod>},
+    {"ReduceSum", reduce_of<ReduceKind::sum, 13>},
+    {"ReduceSumSquare", reduce_of<ReduceKind::sum_squares>},
+
+    // ---- Softmax
+    {"Hardmax", along_rows<hardmax>},
+    {"Hardmax", along_axis<hardmax>, 13},
+    {"LogSoftmax", along_rows<log_softmax>},
+    {"LogSoftmax", along_axis<log_softmax>, 13},
+    {"Softmax", along_rows<softmax>},
+    {"Softmax", along_axis<softmax>, 13},
+
+    // ---- Norms
+    {"BatchNormalization", batch_normalization, 7},
+    {"GroupNormalization", one<group_normalization>, 18},
+    {"InstanceNormalization",
+     one<[](const Node& n) { return instance_norm(n.in(0), n.in(1), n.in(2), epsilon_of(n)); }>, 6},
+    {"LRN", one<local_response_normalization>},
+    {"LayerNormalization", layer_normalization, 17},
+    {"LpNormalization", one<lp_normalization>},
+    {"MeanVarianceNormalization", one<mean_variance_normalization>, 9},
+    {"RMSNormalization", one<rms_normalization>, 23},
+
+    // ---- Losses
+    {"NegativeLogLikelihoodLoss", one<negative_log_likelihood_loss>, 12},
+    {"SoftmaxCrossEntropyLoss", softmax_cross_entropy_loss, 12},
+
+    // ---- Products of matrices
+    {"Det", one<[](const Node& n) { return in_f32(n.in(0), [](const Tensor& x) { return det(x); }); }>, 11},
+    {"Einsum", one<einsum_of>, 12},
+    {"Gemm", one<gemm>, 7},
+    {"MatMul", one<[](const Node& n) { return product(n.in(0), n.in(1)); }>},
+};
+
+}  // namespace
+
+OperatorRows reduction_rows() { return {"", kRows}; }
+
+}  // namespace weft::onnx

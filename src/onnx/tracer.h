@@ -1,0 +1,135 @@
+// Makes a graph of a model for inputs of given shapes.
+//
+// Nodes whose operands are known (weights aside) are computed at once, which folds what a model computes of shapes. A row
+// that needs elements which are not known throws NeedsElements: what is made up to there is one stage of a run, and the
+// graph is made again from the beginning with those elements known, and with what the stage has computed as inputs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "onnx/node.h"
+#include "onnx/proto.h"
+#include "onnx/value.h"
+#include "weft/device.h"
+#include "weft/graph.h"
+
+namespace weft::onnx {
+
+using Values = std::vector<Value>;
+
+// A row needs the elements of this value.
+struct NeedsElements {
+  std::string id;
+};
+
+// A branch or a body of a loop needs elements that are not known, or is otherwise none that the graph can have as it is: the
+// branch is chosen, or the loop turned, while the graph is made.
+struct NotOfGraph {};
+
+// What earlier stages of the run have made, by id.
+struct Known {
+  std::map<std::string, TensorData, std::less<>> elements = {};
+  std::map<std::string, TensorType, std::less<>> tensors = {};  // on the device
+};
+
+// A model's file, what its names mean, and its weights.
+struct Source {
+  ModelProto model;
+  std::map<std::string, Value, std::less<>> initializers;  // of the main graph
+  std::shared_ptr<const void> owner;                       // of the file's bytes
+  std::shared_ptr<ExternalFiles> files;
+
+  const FunctionProto* find_function(const NodeProto& node) const;
+};
+
+class Tracer {
+ public:
+  Tracer(const Source& source, Graph& graph, const Known& known) : source_(source), graph_(graph), known_(known) {}
+
+  // The outputs of the main graph, whose inputs are among the known tensors (the elements of a sequence "x" as "x[0]", …;
+  // `sequences` has their lengths). Throws NeedsElements, and errors that name nodes.
+  Values trace(const std::map<std::string, std::size_t, std::less<>>& sequences);
+
+  // After NeedsElements: what is on the device and needed from there on, by id, without what Known has.
+  const std::map<std::string, Tensor>& live() const { return live_; }
+
+  // ---- For rows of control flow (control.cc)
+
+  // The outputs of a graph inside of a node, whose inputs have these values; `part` tells its uses apart.
+  Values call_graph(const GraphProto& graph, const Node& node, std::string_view part, Values inputs);
+  // The elements, for which a stage ends if they are not known.
+  const TensorData& elements(const Value& value) const;
+  // A value under an id of its own: with what Known has of it.
+  Value named(std::string id, Value value);
+  // Values that C++ code holds are live as well, until the Holds around it ends.
+  void hold(const Value& value) { held_.push_back(value); }
+  class Holds {
+   public:
+    explicit Holds(Tracer& tracer) : tracer_(tracer), first_(tracer.held_.size()) {}
+    ~Holds() { tracer_.held_.resize(first_); }
+    Holds(const Holds&) = delete;
+    Holds& operator=(const Holds&) = delete;
+    void add(const Value& value) { tracer_.hold(value); }
+
+   private:
+    Tracer& tracer_;
+    std::size_t first_;
+  };
+  // What `f` makes inside of branches and loops of the graph; nothing if it cannot be there.
+  std::optional<Values> in_graph(const std::function<Values()>& f);
+  static Value constant(TensorData data, std::string id = {});
+  const Source& source() const { return source_; }
+
+ private:
+  struct Scope {
+    const Scope* outer = nullptr;
+    std::string prefix;
+    const std::map<std::string, std::int64_t, std::less<>>* opsets = nullptr;
+    std::unordered_map<std::string, Value> values = {};
+    std::unordered_map<std::string, int> uses = {};  // that are still to come
+    // Of the function around it, and of the call's attributes.
+    const FunctionProto* function = nullptr;
+    const NodeProto* call = nullptr;
+  };
+
+  void count_uses(Scope& scope, std::span<const NodeProto> nodes) const;
+  void run(Scope& scope, std::span<const NodeProto> nodes);
+  void run_node(Scope& scope, const NodeProto& node);
+  Values compute(const OperatorRow& row, const Node& node, bool known);
+  Values call_function(const FunctionProto& function, const NodeProto& node, const std::string& path,
+                       std::span<const Value* const> operands);
+  const Value* look_up(const Scope& scope, const std::string& name) const;
+  void define(Scope& scope, const std::string& name, Value value);
+  void add_initializers(Scope& scope, const GraphProto& graph);
+  Values outputs_of(Scope& scope, const GraphProto& graph) const;
+  Tensor input(const std::string& id, const TensorType& type);
+  [[noreturn]] void require(const std::string& id) const;
+
+  const Source& source_;
+  Graph& graph_;
+  const Known& known_;
+  std::vector<Scope*> scopes_;  // those being run, from the outermost on
+  std::vector<Value> held_;
+  std::map<std::string, Tensor> inputs_;  // of the graph, by id
+  int in_graph_ = 0;  // how many of in_graph() are being run
+  mutable std::map<std::string, Tensor> live_;
+};
+
+// A row whose operands or results are sequences, optionals or graphs.
+struct ControlRow {
+  std::string_view name;
+  Values (*make)(Tracer& tracer, const Node& node, const std::string& path);
+};
+const ControlRow* find_control_row(std::string_view domain, std::string_view name);
+
+}  // namespace weft::onnx

@@ -1,0 +1,330 @@
+// Models of ONNX: stages of what depends on data, loops and branches, shapes that are kept, weights, and what is refused.
+// The operators themselves are held to ONNX's own test data (weft check onnx).
+#include "weft/onnx.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <format>
+#include <fstream>
+#include <numeric>
+#include <thread>
+
+#include "support/on_device.h"
+#include "support/onnx_writer.h"
+#include "support/temp_dir.h"
+#include "support/throws.h"
+#include "weft/array.h"
+#include "weft/creation.h"
+#include "weft/error.h"
+#include "weft/graph.h"
+
+namespace weft::test {
+namespace {
+
+using onnx::ElementType;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using G = OnnxGraph;
+
+std::span<const std::byte> bytes_in(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+class OnnxModel : public OnDevice {
+ protected:
+  onnx::Model model(const OnnxGraph& graph, std::int64_t opset = 21) const {
+    return onnx::Model::from_bytes(bytes_in(onnx_model(graph, opset)), {.device = device});
+  }
+  static Tensor only(const onnx::Model& m, std::initializer_list<NamedTensor> inputs) {
+    std::vector<Tensor> all = m.run(inputs);
+    EXPECT_EQ(all.size(), 1u);
+    return all[0];
+  }
+  static WireWriter floats(std::string_view name, std::initializer_list<std::int64_t> dims, std::vector<float> values) {
+    return onnx_tensor<float>(name, ElementType::f32, std::span(dims.begin(), dims.size()), values);
+  }
+  static WireWriter integers(std::string_view name, std::initializer_list<std::int64_t> dims, std::vector<std::int64_t> values) {
+    return onnx_tensor<std::int64_t>(name, ElementType::i64, std::span(dims.begin(), dims.size()), values);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, OnnxModel, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
+
+TEST_P(OnnxModel, WeightsAndShapes) {
+  // relu(x @ w + b), with the rows flattened by arithmetic of shapes as exporters write it.
+  G g;
+  g.input("x", ElementType::f32, {-1, 2, 2}).output("y", ElementType::f32, {-1, 3});
+  g.initializer(floats("w", {4, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1, -1, -1, -1})).initializer(floats("b", {3}, {0.5f, 0, -0.5f}));
+  g.initializer(integers("first", {1}, {0})).initializer(integers("rest", {1}, {-1}));
+  g.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "first"}, {"n"});
+  g.node("Concat", {"n", "rest"}, {"to"}, {G::integer("axis", 0)}).node("Reshape", {"x", "to"}, {"flat"});
+  g.node("MatMul", {"flat", "w"}, {"xw"}).node("Add", {"xw", "b"}, {"z"}).node("Relu", {"z"}, {"y"});
+  const onnx::Model m = model(g);
+  EXPECT_EQ(m.inputs().size(), 1u);
+  EXPECT_EQ(m.inputs()[0].shape->at(0).name, "n");
+  EXPECT_EQ(m.description().parameters, 17u);
+  const Tensor x = arange(0, 8, 1, DType::f32).reshape({2, 2, 2});
+  EXPECT_THAT(only(m, {{"x", x}}).to_vector<float>(), ElementsAre(0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(only(m, {{"x", -x}}).to_vector<float>(), ElementsAre(3.5f, 2, 0.5f, 3.5f, 2, 0.5f));
+  EXPECT_EQ(m.compilations(), 1u) << "the same shape compiles nothing";
+  EXPECT_EQ(only(m, {{"x", zeros({5, 2, 2})}}).shape(), (Shape{5, 3}));
+  EXPECT_EQ(m.compilations(), 2u);
+  EXPECT_EQ(m.reads(), 0u);
+  EXPECT_EQ(only(m, {{"x", zeros({0, 2, 2})}}).shape(), (Shape{0, 3}));
+}
+
+// What depends on data is read once, and forms of what was read are kept.
+TEST_P(OnnxModel, StagesOfWhatDependsOnData) {
+  G g;
+  g.input("x", ElementType::f32, {-1}).input("to", ElementType::i64, {2}).output("y", ElementType::f32, {-2, -3});
+  g.node("Exp", {"x"}, {"e"}).node("Reshape", {"e", "to"}, {"r"}).node("Add", {"r", "r"}, {"y"});
+  const onnx::Model m = model(g);
+  const Tensor x = zeros({6});
+  const auto shape = [](std::int64_t a, std::int64_t b) { return tensor({a, b}, DType::i64); };
+  EXPECT_EQ(only(m, {{"x", x}, {"to", shape(2, 3)}}).shape(), (Shape{2, 3}));
+  EXPECT_EQ(only(m, {{"x", x}, {"to", shape(3, 2)}}).shape(), (Shape{3, 2}));
+  const std::size_t forms = m.compilations();
+  const Tensor y = only(m, {{"x", x}, {"to", shape(2, 3)}});
+  EXPECT_EQ(m.compilations(), forms);
+  EXPECT_EQ(m.reads(), 3u);
+  EXPECT_THAT(y.to_vector<float>(), testing::Each(2.0f));
+  EXPECT_THROW(m.run({{"x", x}, {"to", shape(4, 2)}}), Error);
+}
+
+// if x > 0: branches of one type are in the graph, others are chosen by a read.
+TEST_P(OnnxModel, Branches) {
+  const auto graph = [](bool same) {
+    G then, otherwise, g;
+    then.output("a", ElementType::f32, {-1}).node("Add", {"x", "x"}, {"a"});
+    otherwise.output("b", ElementType::f32, {-1});
+    if (same) otherwise.node("Neg", {"x"}, {"b"});
+    else otherwise.node("Concat", {"x", "x"}, {"b"}, {G::integer("axis", 0)});
+    g.input("x", ElementType::f32, {2}).output("y", ElementType::f32, {-1});
+    g.initializer(floats("zero", {}, {0}));
+    g.node("ReduceSum", {"x"}, {"s"}, {G::integer("keepdims", 0)}).node("Greater", {"s", "zero"}, {"c"});
+    g.node("If", {"c"}, {"i"}, {G::graph("then_branch", then), G::graph("else_branch", otherwise)});
+    g.node("Mul", {"i", "i"}, {"y"});
+    return g;
+  };
+  const Tensor up = tensor({1.0f, 2.0f}), down = tensor({-1.0f, -2.0f});
+  const onnx::Model same = model(graph(true));
+  EXPECT_THAT(only(same, {{"x", up}}).to_vector<float>(), ElementsAre(4, 16));
+  EXPECT_THAT(only(same, {{"x", down}}).to_vector<float>(), ElementsAre(1, 4));
+  EXPECT_EQ(same.reads(), 0u);
+  const onnx::Model other = model(graph(false));
+  EXPECT_THAT(only(other, {{"x", up}}).to_vector<float>(), ElementsAre(4, 16));
+  EXPECT_THAT(only(other, {{"x", down}}).to_vector<float>(), ElementsAre(1, 4, 1, 4));
+  EXPECT_EQ(other.reads(), 2u);
+}
+
+// Loop: of known length with scanned outputs; until a condition; carries that grow.
+TEST_P(OnnxModel, Loops) {
+  G body;
+  body.input("i", ElementType::i64, {}).input("go", ElementType::boolean, {}).input("c", ElementType::f32, {2});
+  body.output("go_on", ElementType::boolean, {}).output("next", ElementType::f32, {2}).output("seen", ElementType::f32, {2});
+  body.node("Identity", {"go"}, {"go_on"}).node("Add", {"c", "x"}, {"next"}).node("Mul", {"next", "next"}, {"seen"});
+  for (const std::int64_t turns : {0, 3, 9}) {
+    G g;
+    g.input("x", ElementType::f32, {2}).output("last", ElementType::f32, {2}).output("all", ElementType::f32, {-1, 2});
+    g.initializer(integers("turns", {}, {turns}));
+    g.node("Loop", {"turns", "", "x"}, {"last", "all"}, {G::graph("body", body)});
+    const onnx::Model m = model(g);
+    const std::vector<Tensor> y = m.run({{"x", tensor({1.0f, -1.0f})}});
+    const auto n = static_cast<float>(turns);
+    EXPECT_THAT(y[0].to_vector<float>(), ElementsAre(n + 1, -n - 1)) << turns;
+    ASSERT_EQ(y[1].shape(), (Shape{turns, 2}));
+    const std::vector<float> all = y[1].to_vector<float>();
+    if (turns) {
+      EXPECT_EQ(all[all.size() - 2], (n + 1) * (n + 1));
+    }
+    EXPECT_EQ(m.reads(), 0u);
+  }
+  // c = 2 c while c < 100.
+  G doubles;
+  doubles.input("i", ElementType::i64, {}).input("go", ElementType::boolean, {}).input("c", ElementType::f32, {});
+  doubles.output("less", ElementType::boolean, {}).output("next", ElementType::f32, {});
+  doubles.node("Add", {"c", "c"}, {"next"}).node("Less", {"next", "limit"}, {"less"});
+  G g;
+  g.input("x", ElementType::f32, {}).output("y", ElementType::f32, {});
+  g.initializer(floats("limit", {}, {100}));
+  g.node("Less", {"x", "limit"}, {"begins"}).node("Loop", {"", "begins", "x"}, {"y"}, {G::graph("body", doubles)});
+  const onnx::Model m = model(g);
+  EXPECT_EQ(only(m, {{"x", full({}, 3.0f)}}).item<float>(), 192);
+  EXPECT_EQ(only(m, {{"x", full({}, 300.0f)}}).item<float>(), 300) << "no turn";
+  EXPECT_EQ(m.reads(), 0u);
+  // A carry that grows in each turn is turned while the graph is made.
+  G grows;
+  grows.input("i", ElementType::i64, {}).input("go", ElementType::boolean, {}).input("c", ElementType::f32, {-1});
+  grows.output("go_on", ElementType::boolean, {}).output("next", ElementType::f32, {-2});
+  grows.node("Identity", {"go"}, {"go_on"}).node("Concat", {"c", "x"}, {"next"}, {G::integer("axis", 0)});
+  G longer;
+  longer.input("x", ElementType::f32, {1}).input("n", ElementType::i64, {}).output("y", ElementType::f32, {-1});
+  longer.node("Loop", {"n", "", "x"}, {"y"}, {G::graph("body", grows)});
+  const onnx::Model l = model(longer);
+  for (const std::int64_t n : {2, 7}) {
+    EXPECT_EQ(only(l, {{"x", ones({1})}, {"n", full({}, n, DType::i64)}}).shape(), (Shape{n + 1}));
+  }
+}
+
+// Indices of what is not zero: their number depends on the data, and what comes behind has other shapes.
+TEST_P(OnnxModel, NumbersOfResultsThatDependOnData) {
+  G g;
+  g.input("x", ElementType::f32, {-1}).output("y", ElementType::f32, {-2});
+  g.node("Sin", {"x"}, {"s"}).node("NonZero", {"s"}, {"at"}).node("Squeeze", {"at"}, {"i"});
+  g.node("Gather", {"s", "i"}, {"chosen"}).node("Sum", {"chosen", "chosen"}, {"y"});
+  const onnx::Model m = model(g, 11);
+  const float one = std::sin(1.0f);
+  EXPECT_THAT(only(m, {{"x", tensor({0.0f, 1.0f, 0.0f, 1.0f})}}).to_vector<float>(),
+              testing::Pointwise(testing::FloatNear(1e-6f), {2 * one, 2 * one}));
+  EXPECT_EQ(only(m, {{"x", tensor({1.0f, 1.0f, 0.0f, 1.0f})}}).shape(), (Shape{3}));
+  EXPECT_EQ(m.reads(), 2u);
+}
+
+TEST_P(OnnxModel, ManyThreads) {
+  G g;
+  g.input("x", ElementType::f32, {-1}).output("y", ElementType::f32, {-1});
+  g.node("Mul", {"x", "x"}, {"y"});
+  const onnx::Model m = model(g);
+  std::vector<std::thread> threads;
+  for (int t = 1; t <= 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 10; ++i) {
+        const Tensor y = only(m, {{"x", full({t + i % 3}, static_cast<float>(t))}});
+        EXPECT_THAT(y.to_vector<float>(), testing::Each(static_cast<float>(t * t)));
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_LE(m.compilations(), 6u);
+}
+
+TEST(OnnxFiles, ExternalData) {
+  const TempDir dir;
+  std::filesystem::create_directory(dir.path() / "model");
+  std::ofstream(dir.path() / "model" / "weights.bin", std::ios::binary) << std::string(8, '\0') << std::string("\0\0\x80\x3f\0\0\0\x40", 8);
+  std::ofstream(dir.path() / "secret.bin") << std::string(16, 'x');
+  const auto load = [&](std::string_view location, std::string_view offset, std::string_view length) {
+    const auto entry = [](std::string_view key, std::string_view value) { return WireWriter().text(1, key).text(2, value); };
+    WireWriter w;
+    w.integer(1, 2).integer(2, 1).text(8, "w").integer(14, 1);
+    w.message(13, entry("location", location)).message(13, entry("offset", offset)).message(13, entry("length", length));
+    G g;
+    g.input("x", ElementType::f32, {2}).output("y", ElementType::f32, {2}).initializer(w).node("Add", {"x", "w"}, {"y"});
+    const auto path = dir.path() / "model" / "m.onnx";
+    std::ofstream(path, std::ios::binary) << onnx_model(g);
+    return onnx::Model::load(path, {.device = Device::cpu()});
+  };
+  const DefaultDeviceScope cpu(Device::cpu());
+  EXPECT_THAT(load("weights.bin", "8", "8").run({{"x", zeros({2})}})[0].to_vector<float>(), ElementsAre(1, 2));
+  EXPECT_THAT(refused_by([&] { load("weights.bin", "12", "8"); }), HasSubstr("is said to be 8 bytes from 12 on of 'weights.bin', which has 16"));
+  EXPECT_THAT(refused_by([&] { load("weights.bin", "0", "4"); }), HasSubstr("takes 8 bytes"));
+  for (const char* outside : {"../secret.bin", "/etc/passwd", "", "a/../../secret.bin"}) {
+    EXPECT_THROW(load(outside, "0", "8"), FormatError) << outside;
+  }
+  std::filesystem::create_symlink(dir.path() / "secret.bin", dir.path() / "model" / "link.bin");
+  EXPECT_THROW(load("link.bin", "0", "8"), FormatError);
+  EXPECT_THROW(load("none.bin", "0", "8"), IoError);
+}
+
+TEST(OnnxFiles, AreRefusedWhereTheyAreWrong) {
+  const onnx::Options cpu{.device = Device::cpu()};
+  G g;
+  g.input("x", ElementType::f32, {-1, 3}).input("z", ElementType::f32, {-1}).output("y", ElementType::f32, {-1, 3});
+  g.node("Relu", {"x"}, {"y"});
+  const std::string file = onnx_model(g);
+  const auto load = [&](const std::string& bytes) { return onnx::Model::from_bytes(bytes_in(bytes), cpu); };
+  (void)load(file);
+  // Cut off anywhere, and with any byte changed: an error or a model, never a crash.
+  for (std::size_t size = 0; size < file.size(); ++size) {
+    try {
+      (void)load(file.substr(0, size));
+    } catch (const Error&) {
+    }
+  }
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    for (const int bit : {0, 3, 7}) {
+      std::string spoilt = file;
+      spoilt[i] = static_cast<char>(spoilt[i] ^ 1 << bit);
+      try {
+        const onnx::Model m = load(spoilt);
+        (void)m.run({{"x", zeros({2, 3})}, {"z", zeros({2})}});
+      } catch (const Error&) {
+      }
+    }
+  }
+  EXPECT_THROW(load("no model"), FormatError);
+  EXPECT_THROW(load(""), FormatError);
+  EXPECT_THAT(refused_by([&] { load(onnx_model(g, 99)); }), HasSubstr("the model is of opset 99"));
+  const auto refused = [&](const OnnxGraph& graph) {
+    return refused_by([&] {
+      const DefaultDeviceScope scope(Device::cpu());
+      (void)load(onnx_model(graph)).run({{"x", zeros({2})}});
+    });
+  };
+  const auto graph = [] {
+    G made;
+    made.input("x", ElementType::f32, {-1}).output("y", ElementType::f32, {-1});
+    return made;
+  };
+  EXPECT_THAT(refused(graph().node("Nothing", {"x"}, {"y"}).node("None", {"x"}, {"z"}, {}, "my.domain")),
+              HasSubstr("operators that Weft does not have, by nodes: 'y' (Nothing), 'z' (my.domain.None)"));
+  EXPECT_THAT(refused(graph().node("Relu", {"nowhere"}, {"y"})), HasSubstr("node 'y' (Relu, opset 21): 'nowhere' has no value"));
+  EXPECT_THAT(refused(graph().node("Relu", {"b"}, {"y"}).node("Relu", {"y"}, {"b"})), HasSubstr("no node before this one makes it"));
+  EXPECT_THAT(refused(graph().node("Relu", {"x"}, {"z"})), HasSubstr("output 'y' of graph '' has no value"));
+  EXPECT_THAT(refused(graph().node("Relu", {}, {"y"})), HasSubstr("operand 0 is missing"));
+  EXPECT_THAT(refused(graph().node("Concat", {"x", "x"}, {"y"})), HasSubstr("the attribute axis is missing"));
+  EXPECT_THAT(refused(graph().node("Concat", {"x", "x"}, {"y"}, {G::text("axis", "0")})),
+              HasSubstr("the attribute axis is a text, expected an integer"));
+  EXPECT_THAT(refused(graph().node("Concat", {"x", "x"}, {"y"}, {G::integer("axis", 1)})), HasSubstr("axis 1 of a tensor of rank 1"));
+  // Inputs.
+  const onnx::Model m = load(file);
+  const DefaultDeviceScope scope(Device::cpu());
+  const Tensor x = zeros({2, 3}), z = zeros({2});
+  EXPECT_THAT(refused_by([&] { m.run({{"x", x}}); }), HasSubstr("input 'z' is missing"));
+  EXPECT_THAT(refused_by([&] { m.run({{"x", x}, {"z", z}, {"w", z}}); }), HasSubstr("no input is called 'w'; there are 'x', 'z'"));
+  EXPECT_THAT(refused_by([&] { m.run({{"x", x}, {"x", x}, {"z", z}}); }), HasSubstr("given twice"));
+  EXPECT_THAT(refused_by([&] { m.run({{"x", zeros({2, 3}, DType::i32)}, {"z", z}}); }), HasSubstr("input 'x' is i32, expected f32"));
+  EXPECT_THAT(refused_by([&] { m.run({{"x", zeros({2, 4})}, {"z", z}}); }), HasSubstr("input 'x' is [2, 4], expected [n, 3]"));
+  EXPECT_THAT(refused_by([&] { m.run({{"x", x}, {"z", zeros({5})}}); }), HasSubstr("n is 2 in 'x'"));
+}
+
+// Deep graphs, long ones, and functions that call themselves.
+TEST(OnnxFiles, AreBounded) {
+  const onnx::Options cpu{.device = Device::cpu()};
+  const DefaultDeviceScope scope(Device::cpu());
+  G chain;
+  chain.input("x", ElementType::f32, {1});
+  std::string last = "x";
+  for (int i = 0; i < 20000; ++i) {
+    const std::string next = std::format("v{}", i);
+    chain.node("Neg", {last}, {next});
+    last = next;
+  }
+  chain.output(last, ElementType::f32, {1});
+  const std::string file = onnx_model(chain);
+  EXPECT_EQ(onnx::Model::from_bytes(bytes_in(file), cpu).run({{"x", ones({1})}})[0].item<float>(), 1);
+  G inner;
+  inner.output("a", ElementType::f32, {1}).node("Neg", {"x"}, {"a"});
+  for (int i = 0; i < 150; ++i) {
+    G outer;
+    outer.output("a", ElementType::f32, {1});
+    outer.node("If", {"c"}, {"a"}, {G::graph("then_branch", inner), G::graph("else_branch", inner)});
+    inner = i < 6 ? outer : G().output("a", ElementType::f32, {1}).node("If", {"c"}, {"a"}, {G::graph("then_branch", inner)});
+  }
+  G deep;
+  deep.input("x", ElementType::f32, {1}).input("c", ElementType::boolean, {}).output("y", ElementType::f32, {1});
+  deep.node("If", {"c"}, {"y"}, {G::graph("then_branch", inner), G::graph("else_branch", inner)});
+  EXPECT_THROW(onnx::Model::from_bytes(bytes_in(onnx_model(deep)), cpu), FormatError);
+  // A function that calls itself.
+  WireWriter call, function;
+  call.text(1, "a").text(2, "b").text(4, "Again").text(7, "my");
+  function.text(1, "Again").text(10, "my").text(4, "a").text(5, "b").message(7, call);
+  function.message(9, WireWriter().text(1, "my").integer(2, 1));
+  G g;
+  g.input("x", ElementType::f32, {1}).output("y", ElementType::f32, {1}).node("Again", {"x"}, {"y"}, {}, "my");
+  const std::string own = onnx_model(g, 21, WireWriter().message(25, function).message(8, WireWriter().text(1, "my").integer(2, 1)));
+  const onnx::Model m = onnx::Model::from_bytes(bytes_in(own), cpu);
+  EXPECT_THROW(m.run({{"x", ones({1})}}), FormatError);
+}
+
+}  // namespace
+}  // namespace weft::test
