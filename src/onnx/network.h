@@ -52,6 +52,24 @@ ConvOptions conv_options(const Node& n, const Shape& x, const Dims& window, bool
 Tensor conv_of(const Node& n, const Tensor& x, const Tensor& w, const Tensor& bias);
 PoolOptions pool_options(const Node& n, const Shape& x, bool channels_last = false);
 
+// ---- Quantised operands
+
+// Operand i, whose scale and zero point, which may be left out, follow: as numbers.
+Tensor dequantized(const Node& n, std::size_t i);
+// Numbers as the integers of the scale that is operand i and the zero point behind it; without one, of that type.
+Tensor quantized(const Node& n, const Tensor& y, std::size_t i, DType otherwise = DType::u8);
+// One number for each row of a matrix, [rows], as a column; others as they are.
+Tensor of_rows(const Tensor& x);
+// Products of 8-bit integers as numbers: the sums of matmul_integer() times both scales, with a bias; zero points and the
+// bias may be undefined.
+Tensor scaled_product(const Tensor& a, const Tensor& a_scale, const Tensor& a_zero, const Tensor& b,
+                      const Tensor& b_scale, const Tensor& b_zero, const Tensor& bias);
+// QLinearConv; channels_last: x and the result.
+Tensors qlinear_conv_of(const Node& n, bool channels_last);
+// By the attributes axis and block_size, and of the latter output_dtype.
+Tensors quantize_linear(const Node& n);
+Tensors dequantize_linear(const Node& n);
+
 // ---- Recurrent networks
 
 // LSTM, of these weights instead of the node's own if they are defined.
