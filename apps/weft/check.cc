@@ -168,11 +168,11 @@ void run_onnx(const CheckArguments& arguments) {
   progress.end();
   std::map<std::string, std::size_t> skipped;
   for (const CaseResult& c : all.cases) {
-    if (!c.skipped.empty()) ++skipped[c.skipped.substr(c.skipped.rfind(" is ") + 1)];
+    if (!c.skipped.empty()) ++skipped[c.skipped];
   }
   if (!only_json) {
     out.write(to_text(all));
-    for (const auto& [why, number] : skipped) out.write(std::format("  skipped {}: a value {}\n", number, why));
+    for (const auto& [why, number] : skipped) out.write(std::format("  skipped {}: {}\n", number, why));
     out.write(app::to_string(count(all)) + "\n");
   }
   out.commit();

@@ -110,7 +110,12 @@ Tensor selu_of(const Node& n) {
 
 Tensor prelu(const Node& n) {
   const Tensor x = n.in(0);
-  return select(x < Number(0), x * n.in(1), x);
+  Tensor slope = n.in(1);
+  // Before opset 7 a slope for each channel is a vector.
+  if (n.version() < 7 && slope.rank() == 1 && slope.size() > 1) {
+    for (int d = 2; d < x.rank(); ++d) slope = expand_dims(slope, {slope.rank()});
+  }
+  return select(x < Number(0), x * slope, x);
 }
 
 Tensor gelu_of(const Node& n) {

@@ -45,7 +45,10 @@ Port port_of(const ValueInfoProto& info) {
   port.dtype = find_dtype(type->element);
   if (type->shape) {
     port.shape.emplace();
-    for (const DimensionProto& d : *type->shape) port.shape->push_back({d.size, d.name});
+    for (const DimensionProto& d : *type->shape) {
+      // Some exporters write -1 for a size that is open.
+      port.shape->push_back({d.size && *d.size >= 0 ? d.size : std::nullopt, d.name});
+    }
   }
   return port;
 }

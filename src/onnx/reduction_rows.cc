@@ -333,7 +333,7 @@ constexpr OperatorRow kRows[] = {
     {"Softmax", along_axis<softmax>, 13},
 
     // ---- Norms
-    {"BatchNormalization", batch_normalization, 7},
+    {"BatchNormalization", batch_normalization},
     {"GroupNormalization", one<group_normalization>, 18},
     {"InstanceNormalization",
      one<[](const Node& n) { return instance_norm(n.in(0), n.in(1), n.in(2), epsilon_of(n)); }>, 6},
@@ -350,7 +350,7 @@ constexpr OperatorRow kRows[] = {
     // ---- Products of matrices
     {"Det", one<[](const Node& n) { return in_f32(n.in(0), [](const Tensor& x) { return det(x); }); }>, 11},
     {"Einsum", one<einsum_of>, 12},
-    {"Gemm", one<gemm>, 7},
+    {"Gemm", one<gemm>},
     {"MatMul", one<[](const Node& n) { return product(n.in(0), n.in(1)); }>},
 };
 
