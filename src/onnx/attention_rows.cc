@@ -1,4 +1,4 @@
-// Attention and rotary embeddings.
+// Attention and rotary embeddings, and the norms that exported models have in ONNX's domain though it has none.
 #include <cmath>
 #include <limits>
 
@@ -189,6 +189,8 @@ Tensors rotary_embedding_23(const Node& n) { return {rotated_heads(n, n.in(0), n
 constexpr OperatorRow kRows[] = {
     {"Attention", attention_23, 23, "the mask is added before the softcap, as in ONNX 1.20"},
     {"RotaryEmbedding", rotary_embedding_23, 23},
+    {"LayerNormalization", microsoft_layer_normalization, 1, "before opset 17 as ONNX Runtime has it"},
+    {"SimplifiedLayerNormalization", simplified_layer_normalization, 1, "as ONNX Runtime has it"},
 };
 
 }  // namespace

@@ -60,8 +60,8 @@ Tensor dequantized(const Node& n, std::size_t i);
 Tensor quantized(const Node& n, const Tensor& y, std::size_t i, DType otherwise = DType::u8);
 // One number for each row of a matrix, [rows], as a column; others as they are.
 Tensor of_rows(const Tensor& x);
-// Products of 8-bit integers as numbers: the sums of matmul_integer() times both scales, with a bias; zero points and the
-// bias may be undefined.
+// Products of 8-bit integers as numbers: the sums of matmul_integer() times both scales, with a bias; zero points and
+// the bias may be undefined.
 Tensor scaled_product(const Tensor& a, const Tensor& a_scale, const Tensor& a_zero, const Tensor& b,
                       const Tensor& b_scale, const Tensor& b_zero, const Tensor& bias);
 // QLinearConv; channels_last: x and the result.
@@ -72,7 +72,7 @@ Tensors dequantize_linear(const Node& n);
 
 // ---- Recurrent networks
 
-// LSTM, of these weights instead of the node's own if they are defined.
+// LSTM of these weights.
 Tensors lstm_of(const Node& n, const Tensor& w, const Tensor& r);
 
 // ---- Attention. q, k and v are [batch, heads, sequence, dim], as in weft::attention().
@@ -104,5 +104,17 @@ Tensor merge_heads(const Tensor& x);
 // rotary_embedding_dim and interleaved.
 Tensor rotated_heads(const Node& n, const Tensor& x, const Tensor& positions, const Tensor& offsets, const Tensor& cos,
                      const Tensor& sin);
+
+// ---- Operators of com.microsoft
+
+// microsoft_attention.cc
+Tensors microsoft_attention(const Node& n);
+Tensors quantized_attention(const Node& n);
+Tensors multi_head_attention(const Node& n);
+Tensors group_query_attention(const Node& n);
+Tensors microsoft_rotary_embedding(const Node& n);
+// microsoft_rows.cc: those that exported models have in the domain of ONNX.
+Tensors microsoft_layer_normalization(const Node& n);
+Tensors simplified_layer_normalization(const Node& n);
 
 }  // namespace weft::onnx

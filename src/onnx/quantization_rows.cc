@@ -104,8 +104,7 @@ Tensors qlinear_matmul(const Node& n) {
   const auto numbers = [](const Tensor& x, const Tensor& scale, const Tensor& zero) {
     return dequantize(x, scale, zero_of(zero), {.dtype = DType::f32, .axis = x.rank() - 1});
   };
-  const Tensor y =
-      matmul(numbers(a, of_rows(n.in(1)), of_rows(n.in(2))), numbers(b, n.in(4), n.in(5)));
+  const Tensor y = matmul(numbers(a, of_rows(n.in(1)), of_rows(n.in(2))), numbers(b, n.in(4), n.in(5)));
   return {quantize(y, n.in(6), zero_of(n.in(7)), {.dtype = n.in(7).dtype(), .axis = y.rank() - 1})};
 }
 
