@@ -21,6 +21,7 @@ NB_MODULE(_core, m) {
   add_kernels(m);
   add_profiles(m);
   add_webnn(m);
+  add_onnx(m);
   m.attr("__name__") = own_name;
   m.attr("version") = WEFT_VERSION;
 }
