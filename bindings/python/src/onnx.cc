@@ -46,11 +46,15 @@ nb::tuple description(const onnx::Description& d) {
                         ports(d.outputs), operators, d.parameters, d.weight_bytes);
 }
 
-// What a program gives for an input: None, a list of what tensors are made of for a sequence, else what a tensor is made
-// of, numbers and lists in the input's type.
+// What a program gives for an input: None for an optional without a value, a list for a sequence, else what a tensor is
+// made of. Numbers and lists of them become the input's type.
 onnx::PortValue value_in(const onnx::Port& p, nb::handle object) {
   onnx::PortValue value;
-  if (object.is_none()) return value;
+  if (object.is_none()) {
+    // The model refuses inputs that it does not have.
+    if (p.type.empty() || p.type.starts_with("optional")) return value;
+    throw InvalidArgument("onnx: input '" + p.name + "' is None, and is no optional but a " + p.type);
+  }
   if (p.type.find("seq(") == std::string::npos) {
     const bool typed = nb::hasattr(object, "dtype") || nb::hasattr(object, "__dlpack__");
     value.tensor = tensor_from(object, typed ? std::nullopt : p.dtype);

@@ -267,7 +267,7 @@ def test_wrong_inputs(path):
         m(np.ones((2, 4), "i4"))
     with pytest.raises(ValueError, match=r"'x' is \[2, 5\], expected \[n, 4\]"):
         m(np.ones((2, 5), "f4"))
-    with pytest.raises(ValueError, match="'x' is an undefined"):
+    with pytest.raises(ValueError, match="'x' is None, and is no optional"):
         m(None)
 
 

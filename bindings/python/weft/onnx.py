@@ -75,7 +75,8 @@ class Model:
         Inputs are arrays of any library and device, or lists of numbers, in the order of inputs or by name: a name that
         is none of Python's as model(**{"input.1": x}). Arrays have the input's type. A sequence is a list of arrays, as
         an input and as an output; None is an optional without a value. Returns before the work is done, unless the graph
-        depends on values that are computed on the way."""
+        depends on values that are computed on the way. It is a step of its own: not inside of functions that weft.compile()
+        or weft.vmap() trace, and a constant for derivatives."""
         names = [port.name for port in self.inputs]
         if len(args) > len(names):
             raise TypeError(f"the model has {len(names)} inputs, got {len(args)}")
