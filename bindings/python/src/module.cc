@@ -1,4 +1,5 @@
 // weft._core.
+#include "command_line.h"
 #include "core.h"
 #include "weft/version.h"
 
@@ -18,6 +19,7 @@ NB_MODULE(_core, m) {
   add_functions(m);
   add_transforms(m);
   add_files(m);
+  add_command_line(m);
   m.attr("__name__") = own_name;
   m.attr("version") = WEFT_VERSION;
 }
