@@ -5,9 +5,9 @@ usage: portable_libraries.py DIRECTORY LIBRARY...
 
 What a library loads gets a name of its own, with a digest of its bytes, so that neither the system's library of that name
 nor another package's takes its place; the libraries given keep theirs. Functions of the C library that newer versions
-have changed are those of the version that the other system has: their symbols lose their version, and what the library
-needs of versions above LATEST is marked weak, as the loader has it. What older C libraries lack is in glibc_compat.c,
-built beside them. Anything else that is newer than LATEST is an error, which names it. Needs patchelf and a C compiler.
+have changed are those of the version that the other system has: their symbols lose their version, and the library needs
+an older version instead of those above LATEST. What older C libraries lack is in glibc_compat.c, built beside them.
+Anything else that is newer than LATEST is an error, which names it. Needs patchelf and a C compiler.
 """
 
 import dataclasses
@@ -26,14 +26,25 @@ SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|mvec|dl|pthread|rt|resolv|util))\.so\b
 COMPATIBILITY = pathlib.Path(__file__).parent / "glibc_compat.c"
 
 SHT_DYNSYM, SHT_VERDEF, SHT_VERNEED, SHT_VERSYM = 11, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
-VER_FLG_WEAK = 2
 HIDDEN, GLOBAL = 0x8000, 1
+STB_GLOBAL, STB_GNU_UNIQUE = 1, 10
+VER_FLG_BASE = 1
+OWN = "W"  # the first letter of renamed versions
 
 
 def version(name: str) -> tuple[int, ...] | None:
     """The number of a version of the C library."""
     found = re.fullmatch(r"GLIBC_(\d+(?:\.\d+)*)", name)
     return tuple(map(int, found[1].split("."))) if found else None
+
+
+def elf_hash(name: str) -> int:
+    """The digest by which the loader compares names of versions."""
+    value = 0
+    for byte in name.encode():
+        value = (value << 4) + byte
+        value = (value ^ (value >> 24 & 0xF0)) & 0x0FFFFFFF
+    return value
 
 
 @dataclasses.dataclass
@@ -43,7 +54,7 @@ class Need:
     library: str
     version: str
     index: int  # by which symbols name it
-    flags_at: int  # where its flags are in the file
+    at: int  # where it is in the file
 
 
 class Elf:
@@ -71,18 +82,18 @@ class Elf:
             entry = at + first
             for _ in range(count):
                 _, _, index, name, next_entry = struct.unpack_from("<IHHII", self.data, entry)
-                found.append(Need(self.text(strings + file), self.text(strings + name), index, entry + 4))
+                found.append(Need(self.text(strings + file), self.text(strings + name), index, entry))
                 entry += next_entry
             if not following:
                 return found
             at += following
 
-    def is_weak(self, need: Need) -> bool:
-        return bool(struct.unpack_from("<H", self.data, need.flags_at)[0] & VER_FLG_WEAK)
-
-    def make_weak(self, need: Need) -> None:
-        (flags,) = struct.unpack_from("<H", self.data, need.flags_at)
-        struct.pack_into("<H", self.data, need.flags_at, flags | VER_FLG_WEAK)
+    def replace_need(self, need: Need, other: Need) -> None:
+        """Has the library need the version of `other` instead."""
+        (digest,) = struct.unpack_from("<I", self.data, other.at)
+        (name,) = struct.unpack_from("<I", self.data, other.at + 8)
+        struct.pack_into("<I", self.data, need.at, digest)
+        struct.pack_into("<I", self.data, need.at + 8, name)
 
     def symbols(self) -> list[tuple[str, int, int]]:
         """Name, version index and where that is, of each dynamic symbol."""
@@ -94,6 +105,35 @@ class Elf:
             (index,) = struct.unpack_from("<H", self.data, versions + 2 * i)
             found.append((self.text(strings + name), index, versions + 2 * i))
         return found
+
+    def make_ordinary(self) -> None:
+        """Makes symbols ordinary of which the loader has one in a process, whatever library asks for them."""
+        offset, size, _ = self.sections[SHT_DYNSYM]
+        for at in range(offset + 4, offset + size, 24):
+            if self.data[at] >> 4 == STB_GNU_UNIQUE:
+                self.data[at] = STB_GLOBAL << 4 | self.data[at] & 0xF
+
+    def rename_versions(self) -> None:
+        """Gives other names to the versions of symbols, but for the C library's: the loader finds these symbols only for
+        libraries whose versions were renamed, too."""
+        named = []  # where the digest of a name is, and where the name
+        if SHT_VERDEF in self.sections:
+            at, _, strings = self.sections[SHT_VERDEF]
+            while True:
+                _, flags, _, _, _, first, following = struct.unpack_from("<HHHHIII", self.data, at)
+                if not flags & VER_FLG_BASE:
+                    named.append((at + 8, strings + struct.unpack_from("<I", self.data, at + first)[0]))
+                if not following:
+                    break
+                at += following
+        for need in self.needs():
+            if not SYSTEM.match(need.library):
+                strings = self.sections[SHT_VERNEED][2]
+                named.append((need.at, strings + struct.unpack_from("<I", self.data, need.at + 8)[0]))
+        for _, at in named:
+            self.data[at] = ord(OWN)
+        for digest_at, at in named:
+            struct.pack_into("<I", self.data, digest_at, elf_hash(self.text(at)))
 
     def definitions(self) -> dict[str, set[str]]:
         """The versions of each symbol that the library defines."""
@@ -135,7 +175,11 @@ def forget_versions(path: pathlib.Path, system: dict[str, dict[str, set[str]]], 
         if need.version.startswith("GLIBC_ABI_"):
             raise SystemExit(f"{path.name} needs {need.version}, which older C libraries lack")
     for need in newer:
-        elf.make_weak(need)
+        defined = {v for versions in system[need.library].values() for v in versions}
+        older = [n for n in elf.needs() if n.version in defined and (0,) < (version(n.version) or (0,)) <= LATEST]
+        if not older:
+            raise SystemExit(f"{path.name} needs of {need.library} nothing but {need.version}")
+        elf.replace_need(need, older[0])
         for name, index, at in elf.symbols():
             if index & ~HIDDEN != need.index:
                 continue
@@ -152,26 +196,48 @@ def forget_versions(path: pathlib.Path, system: dict[str, dict[str, set[str]]], 
     return missing
 
 
+def separate(path: pathlib.Path) -> None:
+    """Parts a library from another copy of it in the same process, such as C++'s standard library of another version:
+    neither has symbols that the other's callers find."""
+    elf = Elf(path.read_bytes())
+    elf.make_ordinary()
+    elf.rename_versions()
+    path.write_bytes(elf.data)
+
+
 def needed_version(paths: list[pathlib.Path]) -> tuple[int, ...]:
     """The C library that these libraries need."""
     found = [(2, 2)]
     for path in paths:
         elf = Elf(path.read_bytes())
-        found += [version(n.version) for n in elf.needs() if version(n.version) and not elf.is_weak(n)]
+        found += [version(n.version) for n in elf.needs() if version(n.version)]
     return max(found)
 
 
-def make_portable(libraries: list[pathlib.Path], directory: pathlib.Path) -> list[pathlib.Path]:
-    """Copies the libraries, and what they load, there. Returns the copies."""
+def brought(libraries: list[pathlib.Path]) -> dict[str, pathlib.Path]:
+    """What the libraries load and the C library does not have, by the names that it is loaded by."""
+    return {
+        name: path for library in libraries for name, path in loaded(library).items() if not SYSTEM.match(name)
+    }
+
+
+def make_portable(
+    libraries: list[pathlib.Path],
+    directory: pathlib.Path,
+    rpaths: dict[str, str] | None = None,
+    separated: bool = False,
+) -> list[pathlib.Path]:
+    """Copies the libraries, and what they load, there. Returns the copies. `rpaths` has the names of those of the
+    libraries that will lie elsewhere, and where they find the others. `separated`: `separate` parts them from others' copies,
+    which is for libraries that C++ of others does not call."""
+    rpaths = rpaths or {}
     directory.mkdir(parents=True, exist_ok=True)
     system: dict[str, dict[str, set[str]]] = {}
-    others: dict[str, pathlib.Path] = {}
     for library in libraries:
         for name, path in loaded(library).items():
-            if not SYSTEM.match(name):
-                others[name] = path
-            elif name not in system:
+            if SYSTEM.match(name) and name not in system:
                 system[name] = Elf(path.read_bytes()).definitions()
+    others = brought(libraries)
     given = {library.name for library in libraries}
     own_names = {}
     for name, path in others.items():
@@ -196,13 +262,17 @@ def make_portable(libraries: list[pathlib.Path], directory: pathlib.Path) -> lis
         shutil.copyfile(source, copy)
         copy.chmod(0o755)
         missing = forget_versions(copy, system, provided)
-        options = ["--set-soname", name, "--force-rpath", "--set-rpath", "$ORIGIN"]
+        options = ["--force-rpath", "--set-rpath", rpaths.get(name, "$ORIGIN")]
+        if run("patchelf", "--print-soname", copy).strip():  # modules of Python's may have none
+            options += ["--set-soname", name]
         for needed in run("patchelf", "--print-needed", copy).split():
             if needed in own_names:
                 options += ["--replace-needed", needed, own_names[needed]]
         if missing:
             options += ["--add-needed", compatibility.name]
             uses_compatibility = True
+        if separated:
+            separate(copy)
         run("patchelf", *options, copy)
         copies.append(copy)
     if uses_compatibility:

@@ -78,9 +78,10 @@ install_tools() {
 # debian_keyring: prints the path of Debian's archive keys on this host.
 debian_keyring() { compgen -G '/usr/share/keyrings/debian-archive-keyring.[gp][gp][gp]' | head -n 1 | grep .; }
 
-# bootstrap MIRROR DIRECTORY PACKAGE...: fills DIRECTORY with Debian testing and the packages.
+# bootstrap MIRROR DIRECTORY PACKAGE...: fills DIRECTORY with Debian testing, or the suite that the variable root_suite
+# names, and the packages.
 bootstrap() {
-  local mirror=$1 directory=$2 suite=testing option source
+  local mirror=$1 directory=$2 suite=${root_suite:-testing} option source
   shift 2
   # dpkg need not flush each file to the disk: the root is flushed once, before it gets its name.
   local -a options=(--variant=apt
@@ -180,7 +181,7 @@ make_root() (
   trap 'rm -rf --one-file-system -- "$partial"' EXIT
   heed_stops
   mkdir -p "$partial"
-  say "making $what: Debian testing from $mirror in $directory (once, about a minute, $size)"
+  say "making $what: Debian ${root_suite:-testing} from $mirror in $directory (once, about a minute, $size)"
   bootstrap "$mirror" "$partial" "$@" 2> >(tee "$log" | grep --line-buffered '^I: ' >&2) || {
     grep -E '^E: ' "$log" | tail -n 5 >&2 || true
     fail "$what could not be made; the whole output is in $log. Often the network or the" \

@@ -171,8 +171,9 @@ bool saturates(const Node& n) { return n.integer("saturate", 1) != 0; }
 Tensor bit_cast_of(const Node& n) {
   const Tensor x = n.in(0);
   const DType from = x.dtype(), to = n.type("to");
-  if (bits(from) != bits(to))
+  if (bits(from) != bits(to)) {
     n.fail("to is {}, expected a type of {} bits as that of the operand", name(to), bits(from));
+  }
   if (from == to) return x;
   if (is_integer(from) && is_integer(to)) return cast(x, to);
   const Tensor known = n.known(0);

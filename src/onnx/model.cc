@@ -46,8 +46,8 @@ Port port_of(const ValueInfoProto& info) {
   if (type->shape) {
     port.shape.emplace();
     for (const DimensionProto& d : *type->shape) {
-      // Some exporters write -1 for a size that is open.
-      port.shape->push_back({d.size && *d.size >= 0 ? d.size : std::nullopt, d.name});
+      // Some exporters write -1 or "?" for a size that is open.
+      port.shape->push_back({d.size && *d.size >= 0 ? d.size : std::nullopt, d.name == "?" ? "" : d.name});
     }
   }
   return port;

@@ -47,8 +47,9 @@ int axis_attribute(const Node& n, int rank, std::int64_t otherwise) {
 // Sizes that an operand gives, which are 0 or more.
 Shape sizes_of(const Node& n, std::size_t i) {
   const Ints sizes = n.integers_of(i);
-  if (std::ranges::any_of(sizes, [](std::int64_t size) { return size < 0; }))
+  if (std::ranges::any_of(sizes, [](std::int64_t size) { return size < 0; })) {
     n.fail("operand {} has negative sizes", i);
+  }
   return shape_of(sizes);
 }
 
@@ -90,8 +91,9 @@ Tensor reshape_of(const Node& n) {
     for (std::size_t i = 0; i < copied.size(); ++i) {
       if (!copied[i]) given *= x.shape()[static_cast<int>(i)];
     }
-    if (taken == 0 || given % taken != 0)
+    if (taken == 0 || given % taken != 0) {
       n.fail("the operand is {}, which leaves no size for -1", to_string(x.shape()));
+    }
     to[*open] = given / taken;
   }
   return reshape(x, shape_of(to));
@@ -162,9 +164,10 @@ Tensor sliced(const Node& n, const Ints& starts, const Ints& ends, const std::op
     const std::int64_t begin = place(starts[i]), end = place(ends[i]);
     const bool whole = step == 1 && begin == 0 && end == size;
     // (A step past the axis takes its first element, as the axis' size does.)
-    if (!whole)
+    if (!whole) {
       x = weft::slice(x, along[i], begin, end,
                       std::clamp(step, -std::max<std::int64_t>(size, 1), std::max<std::int64_t>(size, 1)));
+    }
   }
   return x;
 }

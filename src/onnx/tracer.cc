@@ -139,8 +139,9 @@ std::optional<Values> Tracer::in_graph(const std::function<Values()>& f) {
     restore();
     return values;
   } catch (const NotOfGraph&) {
-  } catch (const InvalidArgument&) {  // carries or results whose types differ
-  } catch (const Unsupported&) {
+  } catch (const Error&) {
+    // Carries or results whose types differ, or a branch that does not fit the shapes, since it is for others: if it is
+    // taken, the error comes again.
   } catch (...) {
     restore();
     throw;

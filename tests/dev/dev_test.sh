@@ -58,6 +58,11 @@ test_arguments() {
     expect "install '$arguments' exits 2" 2 $?
     expect_match "install '$arguments' is explained" '*needs one argument, the directory*' "$(<"$scratch/error")"
   done
+  for arguments in --frobnicate 'one two'; do
+    # shellcheck disable=SC2086  # words
+    WEFT_ENVIRONMENT=host "$project/dev" wheel $arguments 2>"$scratch/error"
+    expect "wheel $arguments exits 2" 2 $?
+  done
   WEFT_ENVIRONMENT=host "$project/dev" mlx frobnicate 2>"$scratch/error"
   expect 'an unknown part of mlx exits 2' 2 $?
   expect_match 'an unknown part of mlx is explained' "*build, check, test, python-test, corner-test, thread-test, examples or bench, got 'frobnicate'*" "$(<"$scratch/error")"

@@ -12,6 +12,12 @@
 #include "weft/expression.h"
 #include "weft/graph.h"
 
+#if PY_VERSION_HEX < 0x030C0000  // later versions have these in Python.h
+#include <structmember.h>
+#define Py_T_PYSSIZET T_PYSSIZET
+#define Py_READONLY READONLY
+#endif
+
 namespace weft::python {
 namespace {
 

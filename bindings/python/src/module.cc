@@ -1,4 +1,5 @@
 // weft._core.
+#include "command_line.h"
 #include "core.h"
 #include "weft/version.h"
 
@@ -22,6 +23,7 @@ NB_MODULE(_core, m) {
   add_profiles(m);
   add_webnn(m);
   add_onnx(m);
+  add_command_line(m);
   m.attr("__name__") = own_name;
   m.attr("version") = WEFT_VERSION;
 }

@@ -9,9 +9,16 @@
 """
 
 import os as _os
+import sys as _sys
 
-from . import _array, _core, _functions
-from ._core import (  # noqa: F401
+if "t" in getattr(_sys, "abiflags", ""):
+    raise ImportError(
+        "weft does not run on the free-threaded build of Python, which this is: it relies on Python's global lock. "
+        f"Use the ordinary build, python{_sys.version_info.major}.{_sys.version_info.minor} without a t behind it"
+    )
+
+from . import _array, _core, _functions  # noqa: E402
+from ._core import (  # noqa: E402, F401
     Array,
     Device,
     DeviceLost,
