@@ -311,13 +311,14 @@ def onnx(weft):
         sys.exit("generate.py: docs/onnx.md has no place for the tables of operators")
     where = {"ai.onnx": "https://onnx.ai/onnx/operators/onnx__{}.html",
              "com.microsoft": "https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.{}"}
+    undefined = {("ai.onnx", "SimplifiedLayerNormalization")}  # which ONNX Runtime alone has
     text = (f"\nAll {len(rows)}, as `weft ops --onnx` lists them. A number is the version of the domain from which an operator is as its "
             "row has it: a model that imports an older one does not find it, and of several rows that of the latest version counts. "
             "What changed between versions without a row of its own is told apart inside of it. Notes say what a row lacks, or what "
             "it costs.\n")
     for domain in dict.fromkeys(row["domain"] for row in rows):
         text += f"\n### {domain}\n\n" + table(["operator", "from version", "note"], [
-            [f"[`{row['name']}`]({where[domain].format(row['name'])})" if domain in where else f"`{row['name']}`",
+            [f"[`{row['name']}`]({where[domain].format(row['name'])})" if (domain, row["name"]) not in undefined else f"`{row['name']}`",
              ", ".join(str(form["since"]) for form in row["forms"]), "; ".join(notes(row["forms"]))]
             for row in rows if row["domain"] == domain])
     return page[:page.index(begin)] + begin + text + "\n" + page[page.index(end):]

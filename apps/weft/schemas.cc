@@ -286,8 +286,7 @@ void add_list(CLI::App& app, std::string what, const std::string& description, c
   command->add_flag("--json", options->json, "Write JSON instead of text");
   command->footer(footer);
   if (what == "op") {
-    CLI::Option* webnn =
-        command->add_flag("--webnn", options->webnn, "List WebNN's operations (weft/webnn.h) instead");
+    CLI::Option* webnn = command->add_flag("--webnn", options->webnn, "List WebNN's operations (weft/webnn.h) instead");
     command->add_flag("--onnx", options->onnx, "List the operators of models in ONNX's format (weft/onnx.h) instead")
         ->excludes(webnn);
   }
@@ -320,7 +319,8 @@ void add_ops(CLI::App& app) {
   add_list(app, "op", "List what graphs are made of: names, operands, types, attributes",
            "weft/graph.h has functions that add ops to a graph; some add several.\n"
            "Optional operands end in a question mark; attributes with a default need not be given.\n\n"
-           "Examples\n  weft ops view\n  weft ops --webnn conv\n  weft ops --onnx Quantize\n  weft ops --json | jq '.[] | select(.family == "
+           "Examples\n  weft ops view\n  weft ops --webnn conv\n  weft ops --onnx Quantize\n  weft ops --json | jq "
+           "'.[] | select(.family == "
            "\"norm\") | .attributes'",
            [] {
              std::vector<const Schema*> all;

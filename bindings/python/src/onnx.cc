@@ -18,9 +18,12 @@ nb::tuple port(const onnx::Port& p) {
   if (p.shape) {
     nb::list sizes;
     for (const onnx::Dimension& d : *p.shape) {
-      if (d.size) sizes.append(*d.size);
-      else if (!d.name.empty()) sizes.append(text(d.name));
-      else sizes.append(nb::none());
+      if (d.size)
+        sizes.append(*d.size);
+      else if (!d.name.empty())
+        sizes.append(text(d.name));
+      else
+        sizes.append(nb::none());
     }
     shape = nb::tuple(sizes);
   }
@@ -75,9 +78,8 @@ nb::object object_of(const onnx::PortValue& value) {
 }  // namespace
 
 void add_onnx(nb::module_& m) {
-  m.def("describe_onnx", [](const std::string& path) {
-    return description(released([&] { return onnx::describe(path); }));
-  });
+  m.def("describe_onnx",
+        [](const std::string& path) { return description(released([&] { return onnx::describe(path); })); });
   const auto options = [](const Device& device, const std::optional<std::string>& precision) {
     return onnx::Options{.device = device, .precision = precision_named(precision)};
   };
@@ -89,7 +91,8 @@ void add_onnx(nb::module_& m) {
       nb::arg("path"), nb::arg("device"), nb::arg("precision").none());
   m.def(
       "onnx_from_bytes",
-      [options](nb::bytes bytes, const Device& device, std::optional<std::string> precision, const std::string& folder) {
+      [options](nb::bytes bytes, const Device& device, std::optional<std::string> precision,
+                const std::string& folder) {
         const std::span<const std::byte> all(static_cast<const std::byte*>(bytes.data()), bytes.size());
         return released([&] { return onnx::Model::from_bytes(all, options(device, precision), folder); });
       },
@@ -108,7 +111,8 @@ void add_onnx(nb::module_& m) {
           auto name = nb::cast<std::string>(key);
           // The model refuses names that it does not have.
           const auto port = std::ranges::find(model.inputs(), name, &onnx::Port::name);
-          onnx::PortValue value = value_in(port == model.inputs().end() ? onnx::Port{.name = name, .type = {}} : *port, object);
+          onnx::PortValue value =
+              value_in(port == model.inputs().end() ? onnx::Port{.name = name, .type = {}} : *port, object);
           inputs.push_back({std::move(name), std::move(value)});
         }
         const std::vector<onnx::PortValue> outputs = released([&] { return model.run_values(inputs); });
