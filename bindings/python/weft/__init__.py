@@ -44,6 +44,7 @@ from ._core import (  # noqa: F401
     uint64,
 )
 
+_core.set_package_directory(_os.path.dirname(__file__) + _os.sep)
 _functions.fill("weft", globals())
 
 from ._array_api import (  # noqa: E402, F401
@@ -93,12 +94,14 @@ from ._array_api import (  # noqa: E402, F401
     split,
     swapaxes,
     take,
+    take_along_axis,
     tensordot,
     transpose,
     unique_all,
     unique_counts,
     unique_inverse,
     unique_values,
+    where,
     zeros,
     zeros_like,
 )

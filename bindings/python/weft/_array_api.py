@@ -46,8 +46,11 @@ def asarray(obj: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device
 
     Integers of Python's become int32 (int64 where they are larger), floats float32; arrays keep their types. Memory
     that may be written to is copied, so that an array never changes; with copy=False on the cpu it is shared, and is
-    not to be written to as long as the array or anything computed of it is needed.
+    not to be written to as long as the array or anything computed of it is needed. An array of Weft's is with
+    copy=False the object itself, so that assignment to either is seen by both.
     """
+    if copy is False and type(obj) is Array and device is None and dtype in (None, obj.dtype):
+        return obj
     return _core.asarray(obj, dtype, as_device(device), copy)
 
 
@@ -75,8 +78,9 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: DTypeLike | None = No
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
     """Ones on the diagonal k, zeros elsewhere."""
-    columns = {} if n_cols is None else {"columns": n_cols}
-    return _on(r.eye(rows=n_rows, **columns, k=k, dtype=dtype), device)
+    n_cols = n_rows if n_cols is None else n_cols
+    k = builtins.max(-n_rows, builtins.min(k, n_cols))  # all diagonals outside are alike, also those past 64 bits
+    return _on(r.eye(rows=n_rows, columns=n_cols, k=k, dtype=dtype), device)
 
 
 def _dtype_of(value: float) -> DType:
@@ -220,6 +224,11 @@ def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
     return x if max is None else r.minimum(x, max)
 
 
+def where(condition: ArrayLike, x1: Any = None, x2: Any = None, /) -> Any:
+    """Elements of x1 where the condition is true, of x2 elsewhere; of the condition alone nonzero(), as NumPy's."""
+    return r.nonzero(condition) if x1 is None and x2 is None else r.where(condition, x1, x2)
+
+
 def _of_parts(function: Any, joined: Any) -> Any:
     """A function of real numbers that of complex ones is that of their parts."""
 
@@ -255,7 +264,7 @@ def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1, NaN for NaN; of complex numbers x / |x|, and 0 for 0."""
     if isinstance(x, Array) and x.dtype is complex64:
         size = r.abs(x)
-        return r.where(r.equal(size, 0), x * 0, x / size)
+        return r.where(r.equal(size, 0), asarray(0j), x / size)
     return r.sign(x)
 
 
@@ -313,6 +322,14 @@ def take(x: Array, indices: ArrayLike, /, *, axis: int | None = None) -> Array:
             raise ValueError(f"take: axis is needed for an array of {x.ndim} axes")
         axis = 0
     return r.gather(x, indices, axis=axis)
+
+
+def take_along_axis(x: ArrayLike, indices: ArrayLike, /, axis: int | None = -1) -> Array:
+    """Single elements along an axis: those of x at the indices, which have as many axes as x; other axes than `axis`
+    broadcast. Of all elements in a row if axis is None. NumPy's take_along_axis."""
+    if axis is None:
+        x, axis = r.flatten(x), 0
+    return r.gather_elements(x, indices, axis=axis)
 
 
 def reshape(x: ArrayLike, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Array:
@@ -441,6 +458,31 @@ def cond(x: ArrayLike, /, p: Any = None) -> Array:
     return r.condition_number(x, ord="two" if p is None else _order("cond", p))
 
 
+def _above(x: Array, rtol: Any, values: Array) -> Array:
+    """Which singular values are more than rtol, of which each matrix may have its own, times the largest."""
+    least = asarray(rtol)[..., None] * r.max(values, axis=-1, keepdims=True) if values.shape[-1] else values
+    return r.greater(values, least)
+
+
+def pinv(x: ArrayLike, /, *, rtol: float | ArrayLike | None = None) -> Array:
+    """The pseudoinverse of matrices: singular values of at most rtol times the largest count as zero. rtol is one number
+    or one for each matrix, by default max(M, N) times the type's epsilon."""
+    if rtol is None or isinstance(rtol, (int, float)):
+        return r.pinv(x, rtol=rtol)
+    x = asarray(x)
+    u, values, vh = r.svd(x, full_matrices=False)
+    inverse = r.where(_above(x, rtol, values), r.reciprocal(values), 0)
+    return matmul(conj(r.matrix_transpose(vh)) * astype(inverse[..., None, :], x.dtype), conj(r.matrix_transpose(u)))
+
+
+def matrix_rank(x: ArrayLike, /, *, rtol: float | ArrayLike | None = None) -> Array:
+    """How many singular values of each matrix are more than rtol times the largest; rtol is that of pinv()."""
+    if rtol is None or isinstance(rtol, (int, float)):
+        return r.matrix_rank(x, rtol=rtol)
+    x = asarray(x)
+    return r.sum(_above(x, rtol, r.svdvals(x)), axis=-1, dtype=int32)
+
+
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
     """The frequencies of fft()'s results, for samples at distances d."""
     return _on(r.fftfreq(n=n, spacing=d, dtype=dtype), device)
@@ -468,8 +510,8 @@ class ArrayNamespaceInfo:
     def default_device(self) -> Device:
         return _core.default_device()
 
-    def devices(self) -> list[Device]:
-        return [_core.open_device(d[0]) for d in _core.available_devices()]
+    def devices(self) -> tuple[Device, ...]:
+        return tuple(_core.open_device(d[0]) for d in _core.available_devices())
 
     def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, Any]:
         return {"real floating": float32, "complex floating": complex64, "integral": int32, "indexing": int32}
