@@ -196,7 +196,7 @@ def test_manipulation(name, dtype):
 
 
 @pytest.mark.parametrize("name", ["unique_all", "unique_counts", "unique_inverse", "unique_values"])
-@pytest.mark.parametrize("dtype", [t for t in TYPES if t != "complex64"])
+@pytest.mark.parametrize("dtype", TYPES)
 def test_sets(name, dtype):
     x = values(dtype, (3, 5))
     check(lambda m, x: getattr(m, name)(x), x)
@@ -354,3 +354,27 @@ def test_corners():
     assert wf.diff(x, 2).tolist() == [2] and wf.diff(x, axis=0, n=1).tolist() == [3, 5]
     assert wf.bincount(wf.asarray([1, 1]), minlength=4).tolist() == [0, 2, 0, 0]
     assert wf.linspace(1e-20, 1, 3)[0].item() == np.float32(1e-20)
+
+
+def test_sets_of_complex_numbers():
+    nan = float("nan")
+    x = wf.asarray([[1 + 2j, 1 + 1j, complex(nan, 1)], [1 + 2j, -1 + 5j, complex(nan, 1)]])
+    all = wf.unique_all(x)
+    assert str(all.values.tolist()) == "[(-1+5j), (1+1j), (1+2j), (nan+1j), (nan+1j)]"
+    assert all.indices.tolist() == [4, 1, 0, 2, 5] and all.counts.tolist() == [1, 1, 2, 1, 1]
+    assert all.inverse_indices.tolist() == [[2, 1, 3], [2, 0, 4]]
+    assert [a.shape for a in wf.unique_all(x[:0])] == [(0,), (0,), (0, 3), (0,)]
+
+
+def test_numbers_to_search_for():
+    assert wf.searchsorted(wf.asarray([1, 5], dtype="uint64"), 3).item() == 1
+    assert wf.searchsorted(wf.asarray([1.0, 5.0]), 3).item() == 1
+    assert wf.searchsorted(wf.asarray([1, 5]), 1.5).item() == 1
+
+
+def test_places_of_new_axes():
+    x = wf.ones((2, 3))
+    assert wf.expand_dims(x, 1).shape == (2, 1, 3) and wf.expand_dims(x, axis=(0, -1)).shape == (1, 2, 3, 1)
+    for axis in (3, -4, (0, 4)):
+        with pytest.raises(IndexError):
+            wf.expand_dims(x, axis)

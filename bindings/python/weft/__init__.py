@@ -63,6 +63,7 @@ from ._array_api import (  # noqa: E402, F401
     einsum,
     empty,
     empty_like,
+    expand_dims,
     eye,
     finfo,
     from_dlpack,

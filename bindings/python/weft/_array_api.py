@@ -294,6 +294,17 @@ def concat(arrays: Sequence[ArrayLike] | Array, /, *, axis: int | None = 0) -> A
     return r.concat_flattened(arrays) if axis is None else r.concat(arrays, axis=axis)
 
 
+def expand_dims(x: ArrayLike, /, axis: int | Sequence[int]) -> Array:
+    """The array with new axes of one element, which stand at these places of the result."""
+    x = asarray(x)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    rank = x.ndim + len(axes)
+    for a in axes:
+        if not -rank <= a < rank:
+            raise IndexError(f"expand_dims: axis {a} is outside of the result's {rank} axes")
+    return r.expand_dims(x, axis=axes)
+
+
 def repeat(x: Array, repeats: ArrayLike, /, *, axis: int | None = None) -> Array:
     """Each element as often as `repeats` says, a number or one for each; of all elements if axis is None."""
     if isinstance(repeats, int):
@@ -371,6 +382,9 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 def searchsorted(x1: ArrayLike, x2: ArrayLike, /, *, side: str = "left", sorter: Any = None) -> Array:
     """Where the elements of x2 stand in x1, which is sorted, or is when taken in the order of `sorter`."""
+    x1 = asarray(x1)
+    if isinstance(x2, (bool, int, float)):
+        x2 = asarray(x2, dtype=result_type(x1, x2))  # a number has the array's type
     return r.searchsorted(x1 if sorter is None else r.gather(x1, sorter), asarray(x2), side=side)
 
 
@@ -401,26 +415,44 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: Array
 
 
+def _unique(x: ArrayLike) -> Any:
+    """(values, where each is first, of each element which it is, how often each occurs)"""
+    x = asarray(x)
+    if x.dtype is not complex64:
+        return r.unique(x)
+    # In the order of their real parts, then of the imaginary ones. NaN differs from NaN.
+    row = r.flatten(x)
+    if row.size == 0:
+        return (row, zeros(0, dtype=int32), zeros(x.shape, dtype=int32), zeros(0, dtype=int32))
+    order = r.lexsort([r.imag(row), r.real(row)])
+    ordered = r.gather(row, order)
+    differs = r.concat([ones(1, dtype=_core.bool), r.not_equal(ordered[1:], ordered[:-1])])
+    groups = r.cumulative_sum(differs, dtype=int32) - 1
+    starts = r.nonzero(differs)[0]
+    counts = r.concat([starts[1:], full(1, row.size, dtype=starts.dtype)]) - starts
+    return ordered[differs], order[differs], r.reshape(r.gather(groups, r.argsort(order)), shape=x.shape), counts
+
+
 def unique_all(x: ArrayLike, /) -> UniqueAllResult:
     """Each value once, in order; where it stands first; of each element which it is; how often it occurs."""
-    return UniqueAllResult(*r.unique(x))
+    return UniqueAllResult(*_unique(x))
 
 
 def unique_counts(x: ArrayLike, /) -> UniqueCountsResult:
     """Each value once, in order, and how often it occurs."""
-    all = r.unique(x)
+    all = _unique(x)
     return UniqueCountsResult(all[0], all[3])
 
 
 def unique_inverse(x: ArrayLike, /) -> UniqueInverseResult:
     """Each value once, in order, and of each element which it is."""
-    all = r.unique(x)
+    all = _unique(x)
     return UniqueInverseResult(all[0], all[2])
 
 
 def unique_values(x: ArrayLike, /) -> Array:
     """Each value once, in order."""
-    return r.unique(x)[0]
+    return _unique(x)[0]
 
 
 # ---- Products and norms

@@ -34,7 +34,7 @@ MODULES: dict[str, str] = {
         partition argpartition lexsort top_k isin union1d intersect1d setdiff1d setxor1d
         compress scatter_elements
 
-        broadcast_arrays broadcast_to expand_dims flip flatten=ravel matrix_transpose moveaxis permute=permute_dims
+        broadcast_arrays broadcast_to flip flatten=ravel matrix_transpose moveaxis permute=permute_dims
         squeeze stack unstack tile tril triu diag diagonal pad
         vecdot inner outer kron cross trace multi_dot
         polyval polyfit vander interp gradient gradients unwrap convolve correlate
