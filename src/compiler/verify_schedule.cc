@@ -85,7 +85,8 @@ class Verifier {
       const Storage::Kind source = schedule_.storages[r.storage].kind;
       const bool from_outside = (source == Storage::Kind::input && !donors_.contains(r.storage)) ||
                                 source == Storage::Kind::constant || source == Storage::Kind::number;
-      if (!from_outside && !is_donor(r) && !holds(r)) fail("storage {} is not written yet, or was overwritten", r.storage);
+      if (!from_outside && !is_donor(r) && !holds(r))
+        fail("storage {} is not written yet, or was overwritten", r.storage);
     }
     for (std::size_t w = 0; w < writes.size(); ++w) {
       const Storage::Kind kind = schedule_.storages[writes[w].storage].kind;
@@ -139,8 +140,8 @@ class Verifier {
     const auto it = there->second.find(r.begin);
     return it != there->second.end() && it->second.storage == r.storage && it->second.end == r.end;
   }
-  // Whether it is an output that begins as the donated input in whose memory it is, and no step has written it yet: that
-  // of a loop whose first value the input is, or of a graph that gives the input unchanged.
+  // Whether it is an output that begins as the donated input in whose memory it is, and no step has written it yet:
+  // that of a loop whose first value the input is, or of a graph that gives the input unchanged.
   bool is_donor(const Region& r) {
     const int donor = schedule_.storages[r.storage].donor;
     return donor >= 0 && holds(region(donor));

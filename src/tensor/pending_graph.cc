@@ -398,8 +398,8 @@ void PendingGraph::pass_checks_on() {
     // (Info is data now, if it is no view of them that only strides express, and no constant.)
     const Tensor& info = item.node->inputs()[1];
     if (const DataPtr& data = data_ptr(*info.node(), info.index())) {
-      add_checks(of[k], {std::make_shared<const ValueCheck>(item.node->shared_op(), info.type(), data,
-                                                            item.node->line())});
+      add_checks(of[k],
+                 {std::make_shared<const ValueCheck>(item.node->shared_op(), info.type(), data, item.node->line())});
     }
   }
   for (const Index k : results_) {

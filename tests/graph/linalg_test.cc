@@ -188,13 +188,16 @@ TEST_P(LinalgTest, ReadsFindWhatDoesNotExist) {
   const std::string line = " (recorded at linalg_test.cc:";
   EXPECT_THAT(error([&] { solve(singular, ones({3})).to_vector<float>(); }),
               StartsWith("solve: the matrix is singular: pivot 3 of its LU factors is 0; solve_ex() tells without an "
-                         "error" + line));
+                         "error" +
+                         line));
   EXPECT_THAT(error([&] { inv(stack({good, singular, singular})).to_vector<float>(); }),
               StartsWith("inv: matrix [1] of [3] is singular: pivot 3 of its LU factors is 0 (2 matrices are so); "
-                         "inv_ex() tells without an error" + line));
+                         "inv_ex() tells without an error" +
+                         line));
   EXPECT_THAT(error([&] { cholesky(indefinite).to_vector<float>(); }),
               StartsWith("cholesky: the matrix is not positive definite: its leading minor of order 2 is not; "
-                         "cholesky_ex() tells without an error" + line));
+                         "cholesky_ex() tells without an error" +
+                         line));
   const Tensor of_another_language = [&] {
     const SourceLineScope here("/home/someone/program.py", 12);
     return inv(singular) * 2;

@@ -156,10 +156,13 @@ void add_transforms(nb::module_& m) {
     return released([&] { return detail::TracedCalls::graph(tensors, tracer(trace)); });
   });
 
-  m.def("with_rules", [](nb::handle operands, nb::handle results, nb::handle vjp, nb::handle jvp) {
-    const CallerLine line;
-    return arrays(detail::with_rules(tensors_in(operands), tensors_in(results), rule(vjp), rule(jvp)));
-  }, nb::arg("operands"), nb::arg("results"), nb::arg("vjp").none(), nb::arg("jvp").none());
+  m.def(
+      "with_rules",
+      [](nb::handle operands, nb::handle results, nb::handle vjp, nb::handle jvp) {
+        const CallerLine line;
+        return arrays(detail::with_rules(tensors_in(operands), tensors_in(results), rule(vjp), rule(jvp)));
+      },
+      nb::arg("operands"), nb::arg("results"), nb::arg("vjp").none(), nb::arg("jvp").none());
   m.def("filled", [](nb::handle derivatives, nb::handle like) {
     return arrays(detail::filled(tensors_in(derivatives), tensors_in(like)));
   });
@@ -191,15 +194,18 @@ void add_transforms(nb::module_& m) {
                           {}, b);
     }));
   });
-  m.def("scan", [](nb::handle carries, nb::handle xs, std::optional<std::int64_t> length, bool reverse, nb::handle body) {
-    const CallerLine line;
-    const auto given = tensors_in(carries), slices = tensors_in(xs);
-    const auto b = callable(body);
-    const std::int64_t turns = length ? *length : detail::scan_length(slices);
-    return arrays(released([&] {
-      return detail::scan({"scan", std::source_location::current(), 0, turns, reverse}, given, slices, b);
-    }));
-  }, nb::arg("carries"), nb::arg("xs"), nb::arg("length").none(), nb::arg("reverse"), nb::arg("body"));
+  m.def(
+      "scan",
+      [](nb::handle carries, nb::handle xs, std::optional<std::int64_t> length, bool reverse, nb::handle body) {
+        const CallerLine line;
+        const auto given = tensors_in(carries), slices = tensors_in(xs);
+        const auto b = callable(body);
+        const std::int64_t turns = length ? *length : detail::scan_length(slices);
+        return arrays(released([&] {
+          return detail::scan({"scan", std::source_location::current(), 0, turns, reverse}, given, slices, b);
+        }));
+      },
+      nb::arg("carries"), nb::arg("xs"), nb::arg("length").none(), nb::arg("reverse"), nb::arg("body"));
 }
 
 }  // namespace weft::python

@@ -64,7 +64,7 @@ struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_thi
     InlineList<const DeviceData*, 16> bound;  // of inputs, then outputs; null: not given
     InlineList<char, 16> number_given;
     InlineList<std::uint64_t, 16> numbers;  // bits
-    mutable bool overwrote = false;  // donated inputs: they hold no values if it fails now
+    mutable bool overwrote = false;         // donated inputs: they hold no values if it fails now
   };
   // The calls on the cpu, with memory for intermediates and numbers.
   struct HostCalls {

@@ -106,8 +106,8 @@ Future<void> Executable::Impl::run(Stream* stream, std::span<const Given> inputs
 
 bool Executable::Impl::overwrites_donated(int first, int end) const {
   if (donors_.empty()) return false;
-  const auto calls = std::span(schedule_.calls).subspan(static_cast<std::size_t>(first),
-                                                        static_cast<std::size_t>(end - first));
+  const auto calls =
+      std::span(schedule_.calls).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
   return std::ranges::any_of(calls, [&](const compiler::ScheduledCall& call) {
     return std::ranges::any_of(call.outputs, [&](const compiler::StoredView& y) {
       return schedule_.storages[static_cast<std::size_t>(y.storage)].donor >= 0;
