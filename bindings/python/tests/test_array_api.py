@@ -378,3 +378,10 @@ def test_places_of_new_axes():
     for axis in (3, -4, (0, 4)):
         with pytest.raises(IndexError):
             wf.expand_dims(x, axis)
+
+
+def test_numbers_in_sets():
+    assert wf.isin(wf.asarray([1, 5], dtype="uint64"), 5).tolist() == [False, True]
+    assert wf.isin(5, wf.asarray([1, 5], dtype="uint64")).item() is True
+    assert wf.isin(wf.asarray([1, 5]), wf.asarray([5, 7]), invert=True).tolist() == [True, False]
+    assert wf.isin(2, [2, 3]).item() is True

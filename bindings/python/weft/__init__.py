@@ -73,6 +73,7 @@ from ._array_api import (  # noqa: E402, F401
     inf,
     isdtype,
     isfinite,
+    isin,
     isinf,
     isnan,
     linspace,

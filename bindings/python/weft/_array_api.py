@@ -398,6 +398,16 @@ def argsort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable
     return r.argsort(x, axis=axis, descending=descending)
 
 
+def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
+    """Which elements of x1 are among those of x2; which are not with invert. A number has the array's type."""
+    if isinstance(x1, (bool, int, float)):
+        x1 = asarray(x1, dtype=result_type(x1, x2) if isinstance(x2, Array) else None)
+    elif isinstance(x2, (bool, int, float)):
+        x1 = asarray(x1)
+        x2 = asarray(x2, dtype=result_type(x1, x2))
+    return r.isin(x1, x2, invert=invert)
+
+
 class UniqueAllResult(NamedTuple):
     values: Array
     indices: Array

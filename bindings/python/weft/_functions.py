@@ -31,7 +31,7 @@ MODULES: dict[str, str] = {
         nansum nanprod nanmean nanmax nanmin nanargmax nanargmin nanmedian nanstd nanvar nancumsum nancumprod
         quantile nanquantile quantiles nanquantiles histogram histogram2d bincount digitize cov corrcoef mode
 
-        partition argpartition lexsort top_k isin union1d intersect1d setdiff1d setxor1d
+        partition argpartition lexsort top_k union1d intersect1d setdiff1d setxor1d
         compress scatter_elements
 
         broadcast_arrays broadcast_to flip flatten=ravel matrix_transpose moveaxis permute=permute_dims
