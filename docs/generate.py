@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the generated pages of docs/ from the code: accuracy.md, kernels.md, ops.md, settings.md and
-webnn-operations.md.
+webnn-operations.md; and the tables of operators in onnx.md.
 
   generate.py WEFT            WEFT is the command line program (build/release/apps/weft)
   generate.py WEFT --check    writes nothing; fails if a page is not what it should be
@@ -301,7 +301,37 @@ def webnn(weft):
          "<br>".join(f"{a['name']}: {types(a)}" for a in r["outputs"])] for r in rows])
 
 
-PAGES = {"accuracy.md": accuracy, "kernels.md": kernels, "ops.md": ops, "settings.md": settings, "webnn-operations.md": webnn}
+def onnx(weft):
+    """The page as it is, with its tables made anew."""
+    rows = json.loads(run(weft, "ops", "--onnx", "--json"))
+    page = (ROOT / "docs/onnx.md").read_text()
+    begin = MARK.format("the rows in src/onnx/*_rows.cc and control.cc").replace("change that, not this page", "change these, not the tables")
+    end = "<!-- The end of what docs/generate.py makes. -->\n"
+    if page.count(begin) != 1 or page.count(end) != 1:
+        sys.exit("generate.py: docs/onnx.md has no place for the tables of operators")
+    where = {"ai.onnx": "https://onnx.ai/onnx/operators/onnx__{}.html",
+             "com.microsoft": "https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.{}"}
+    text = (f"\nAll {len(rows)}, as `weft ops --onnx` lists them. A number is the version of the domain from which an operator is as its "
+            "row has it: a model that imports an older one does not find it, and of several rows that of the latest version counts. "
+            "What changed between versions without a row of its own is told apart inside of it. Notes say what a row lacks, or what "
+            "it costs.\n")
+    for domain in dict.fromkeys(row["domain"] for row in rows):
+        text += f"\n### {domain}\n\n" + table(["operator", "from version", "note"], [
+            [f"[`{row['name']}`]({where[domain].format(row['name'])})" if domain in where else f"`{row['name']}`",
+             ", ".join(str(form["since"]) for form in row["forms"]), "; ".join(notes(row["forms"]))]
+            for row in rows if row["domain"] == domain])
+    return page[:page.index(begin)] + begin + text + "\n" + page[page.index(end):]
+
+
+def notes(forms):
+    """What the forms of an operator lack; with the version, if there are others."""
+    for form in forms:
+        if form["note"]:
+            yield form["note"] if len(forms) == 1 else f"from {form['since']}: {form['note']}"
+
+
+PAGES = {"accuracy.md": accuracy, "kernels.md": kernels, "onnx.md": onnx, "ops.md": ops, "settings.md": settings,
+         "webnn-operations.md": webnn}
 
 
 def main():

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAVIGATION = [
     ("Weft", "index.md"),
     ("Learn", [("An hour with Weft", "tutorial.md"), ("Tensors", "tensors.md"), ("Derivatives", "derivatives.md"),
-               ("WebNN", "webnn.md"), ("Python", "python.md"), ("From NumPy, PyTorch, JAX", "from-numpy-pytorch-jax.md"),
+               ("WebNN", "webnn.md"), ("ONNX", "onnx.md"), ("Python", "python.md"), ("From NumPy, PyTorch, JAX", "from-numpy-pytorch-jax.md"),
                ("In a page", "web.md"), ("MLX", "mlx.md")]),
     ("Reference", [("Operations", "ops.md"), ("Kernels", "kernels.md"), ("Settings", "settings.md"),
                    ("WebNN's operations", "webnn-operations.md"), ("Accuracy", "accuracy.md")]),

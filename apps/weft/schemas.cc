@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <format>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "core/format.h"
 #include "core/nearest.h"
+#include "onnx/node.h"
+#include "onnx/tracer.h"
 #include "output.h"
 #include "weft/error.h"
 #include "weft/kernels/table.h"
@@ -21,6 +24,7 @@ struct Options {
   std::string filter;
   bool json = false;
   bool webnn = false;
+  bool onnx = false;
 };
 
 using Json = nlohmann::ordered_json;
@@ -229,6 +233,50 @@ void run_webnn(const Options& o) {
   out.commit();
 }
 
+// ---- ONNX's operators
+
+// The versions of an operator's domain from which each of its forms counts, with what the form lacks.
+using OnnxForms = std::map<std::int64_t, std::string_view>;
+
+// By domain and name; "ai.onnx" for "".
+std::map<std::pair<std::string_view, std::string_view>, OnnxForms> onnx_operators() {
+  std::map<std::pair<std::string_view, std::string_view>, OnnxForms> all;
+  for (const onnx::OperatorRows& file : onnx::all_rows()) {
+    const std::string_view domain = file.domain.empty() ? "ai.onnx" : file.domain;
+    for (const onnx::OperatorRow& row : file.rows) all[{domain, row.name}][row.since] = row.note;
+  }
+  // A model finds these first.
+  for (const onnx::ControlRow& row : onnx::control_rows()) all[{"ai.onnx", row.name}] = {{row.since, row.note}};
+  return all;
+}
+
+void run_onnx(const Options& o) {
+  Json all = Json::array();
+  std::string listing, domain;
+  Nearest near(o.filter);
+  for (const auto& [key, forms] : onnx_operators()) {
+    near.offer(std::string(key.second));
+    if (key.second.find(o.filter) == std::string_view::npos && key.first != o.filter) continue;
+    Json versions = Json::array();
+    std::string text;
+    for (const auto& [since, note] : forms) {
+      versions.push_back({{"since", since}, {"note", note}});
+      text += std::format("{}from {}{}{}", text.empty() ? "" : "; ", since, note.empty() ? "" : ": ", note);
+    }
+    all.push_back({{"domain", key.first}, {"name", key.second}, {"forms", std::move(versions)}});
+    if (key.first != domain) listing += std::format("{}{}\n", domain.empty() ? "" : "\n", key.first);
+    domain = key.first;
+    listing += std::format("  {:<28} {}\n", key.second, text);
+  }
+  if (all.empty()) {
+    throw InvalidArgument("no name of an operator of ONNX holds '{}'{}; 'weft ops --onnx' lists all", o.filter,
+                          nearest_text(near.name()));
+  }
+  Output out("-");
+  out.write(o.json ? all.dump(2) + "\n" : listing);
+  out.commit();
+}
+
 void add_list(CLI::App& app, std::string what, const std::string& description, const std::string& footer,
               std::function<std::vector<const Schema*>()> schemas) {
   auto options = std::make_shared<Options>();
@@ -237,10 +285,17 @@ void add_list(CLI::App& app, std::string what, const std::string& description, c
                       std::format("Only {}s whose name holds this, or of this family", what));
   command->add_flag("--json", options->json, "Write JSON instead of text");
   command->footer(footer);
-  if (what == "op") command->add_flag("--webnn", options->webnn, "List WebNN's operations (weft/webnn.h) instead");
+  if (what == "op") {
+    CLI::Option* webnn =
+        command->add_flag("--webnn", options->webnn, "List WebNN's operations (weft/webnn.h) instead");
+    command->add_flag("--onnx", options->onnx, "List the operators of models in ONNX's format (weft/onnx.h) instead")
+        ->excludes(webnn);
+  }
   command->callback([=] {
     if (options->webnn)
       run_webnn(*options);
+    else if (options->onnx)
+      run_onnx(*options);
     else
       run(*options, what, schemas());
   });
@@ -265,7 +320,7 @@ void add_ops(CLI::App& app) {
   add_list(app, "op", "List what graphs are made of: names, operands, types, attributes",
            "weft/graph.h has functions that add ops to a graph; some add several.\n"
            "Optional operands end in a question mark; attributes with a default need not be given.\n\n"
-           "Examples\n  weft ops view\n  weft ops --webnn conv\n  weft ops --json | jq '.[] | select(.family == "
+           "Examples\n  weft ops view\n  weft ops --webnn conv\n  weft ops --onnx Quantize\n  weft ops --json | jq '.[] | select(.family == "
            "\"norm\") | .attributes'",
            [] {
              std::vector<const Schema*> all;

@@ -367,28 +367,30 @@ Values identity(Tracer&, const Node& node, const std::string&) { return {node.va
 constexpr ControlRow kRows[] = {
     {"If", branch},
     {"Loop", loop},
-    {"Scan", scan_graph},
+    {"Scan", scan_graph, 8, "of opset 8 without lengths of sequences"},
     {"Identity", identity},
-    {"SequenceEmpty", sequence_empty},
-    {"SequenceConstruct", sequence_construct},
-    {"SequenceInsert", sequence_insert},
-    {"SequenceErase", sequence_erase},
-    {"SequenceAt", sequence_at},
-    {"SequenceLength", sequence_length},
-    {"SequenceMap", sequence_map},
-    {"SplitToSequence", split_to_sequence},
-    {"ConcatFromSequence", concat_from_sequence},
-    {"Optional", optional},
-    {"OptionalGetElement", optional_element},
-    {"OptionalHasElement", optional_has_element},
+    {"SequenceEmpty", sequence_empty, 11},
+    {"SequenceConstruct", sequence_construct, 11},
+    {"SequenceInsert", sequence_insert, 11},
+    {"SequenceErase", sequence_erase, 11},
+    {"SequenceAt", sequence_at, 11},
+    {"SequenceLength", sequence_length, 11},
+    {"SequenceMap", sequence_map, 17},
+    {"SplitToSequence", split_to_sequence, 11},
+    {"ConcatFromSequence", concat_from_sequence, 11},
+    {"Optional", optional, 15},
+    {"OptionalGetElement", optional_element, 15},
+    {"OptionalHasElement", optional_has_element, 15},
 };
 
 }  // namespace
 
-const ControlRow* find_control_row(std::string_view domain, std::string_view name) {
+std::span<const ControlRow> control_rows() { return kRows; }
+
+const ControlRow* find_control_row(std::string_view domain, std::string_view name, std::int64_t version) {
   if (!domain.empty()) return nullptr;
   const auto found = std::ranges::find(kRows, name, &ControlRow::name);
-  return found == std::end(kRows) ? nullptr : found;
+  return found == std::end(kRows) || found->since > version ? nullptr : found;
 }
 
 }  // namespace weft::onnx

@@ -88,7 +88,7 @@ Description describe(const Source& source) {
   for (const ValueInfoProto& info : model.graph.outputs) d.outputs.push_back(port_of(info));
   std::map<std::tuple<std::string, std::string, std::int64_t>, OperatorUse> uses;
   const auto add = [&](const NodeProto& node, std::int64_t version) {
-    const bool supported = source.find_function(node) || find_control_row(node.domain, node.op_type) ||
+    const bool supported = source.find_function(node) || find_control_row(node.domain, node.op_type, version) ||
                            find_row(node.domain, node.op_type, version);
     ++uses.try_emplace({node.domain, node.op_type, version}, OperatorUse{node.domain, node.op_type, version, 0, supported})
           .first->second.count;

@@ -253,7 +253,7 @@ void Tracer::run_node(Scope& scope, const NodeProto& given) {
   const std::int64_t version = opset == scope.opsets->end() ? (node->domain.empty() ? 0 : 1) : opset->second;
   if (version == 0) throw FormatError("the model imports no opset of ai.onnx");
   Values values;
-  const ControlRow* control = find_control_row(node->domain, node->op_type);
+  const ControlRow* control = find_control_row(node->domain, node->op_type, version);
   const OperatorRow* row = control ? nullptr : find_row(node->domain, node->op_type, version);
   if (function && !(row && node->domain.empty())) {
     values = call_function(*function, *node, path, operands);

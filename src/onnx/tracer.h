@@ -125,11 +125,14 @@ class Tracer {
   mutable std::map<std::string, Tensor> live_;
 };
 
-// A row whose operands or results are sequences, optionals or graphs.
+// A row whose operands or results are sequences, optionals or graphs: an operator of ai.onnx, from version `since` on.
 struct ControlRow {
   std::string_view name;
   Values (*make)(Tracer& tracer, const Node& node, const std::string& path);
+  std::int64_t since = 1;
+  std::string_view note = {};  // for docs/onnx.md: what it lacks
 };
-const ControlRow* find_control_row(std::string_view domain, std::string_view name);
+const ControlRow* find_control_row(std::string_view domain, std::string_view name, std::int64_t version);
+std::span<const ControlRow> control_rows();
 
 }  // namespace weft::onnx

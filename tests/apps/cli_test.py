@@ -294,6 +294,20 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(functions, r"(?m)^function\n  squeeze .*axes whose size is 1\n +y\[i")
         self.assert_fails(self.run_weft("ops", "zzz"), "no op's name holds 'zzz'", "'weft ops' lists all")
 
+    def test_ops_of_onnx(self):
+        listing = json.loads(self.run_weft("ops", "--onnx", "--json").stdout)
+        forms = {(o["domain"], o["name"]): o["forms"] for o in listing}
+        self.assertEqual(len(forms), len(listing))
+        self.assertEqual([f["since"] for f in forms["ai.onnx", "Softmax"]], [1, 13])
+        self.assertEqual(forms["ai.onnx", "SequenceMap"], [{"since": 17, "note": ""}])
+        self.assertIn(("com.microsoft", "MatMulNBits"), forms)
+        text = self.run_weft("ops", "--onnx", "Softmax").stdout.decode()
+        self.assertRegex(text, r"(?s)^ai\.onnx\n.*  Softmax +from 1; from 13\n.*\ncom\.microsoft\n  QLinearSoftmax +from 1\n")
+        own = self.run_weft("ops", "--onnx", "com.microsoft").stdout.decode()
+        self.assertTrue(own.startswith("com.microsoft\n") and "ai.onnx" not in own)
+        self.assert_fails(self.run_weft("ops", "--onnx", "Convv"), "no name of an operator of ONNX holds 'Convv'", "the nearest name is 'Conv'")
+        self.assertEqual(self.run_weft("ops", "--onnx", "--webnn").returncode, 2)
+
     def test_graph(self):
         target = self.output / "g.dot"
         process = self.run_weft("graph", self.model, "--compiled", "--output", target)

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/compile.h"
 #include "weft/device.h"
 #include "weft/dtype.h"
 #include "weft/future.h"
@@ -135,6 +136,9 @@ Shape shape_from(nb::handle object);
 void add_values(nb::module_& m);
 
 // ---- The rest
+
+// "float32", "float16", "auto"; throws InvalidArgument for others (transforms.cc).
+std::optional<Precision> precision_named(const std::optional<std::string>& name);
 void add_indexing(nb::module_& m);
 void add_interchange(nb::module_& m);
 void add_functions(nb::module_& m);
@@ -144,6 +148,7 @@ void add_files(nb::module_& m);
 void add_kernels(nb::module_& m);
 void add_profiles(nb::module_& m);
 void add_webnn(nb::module_& m);
+void add_onnx(nb::module_& m);
 
 // Of the index that Python's brackets have.
 Tensor get_item(const Tensor& x, nb::handle index);

@@ -26,14 +26,6 @@ detail::CustomRule rule(nb::handle function) {
   };
 }
 
-std::optional<Precision> precision_named(const std::optional<std::string>& name) {
-  if (!name) return {};
-  if (*name == "strict" || *name == "float32") return Precision::strict;
-  if (*name == "f16" || *name == "float16") return Precision::f16;
-  if (*name == "auto") return Precision::automatic;
-  throw InvalidArgument("precision is '" + *name + "', expected 'float32', 'float16' or 'auto'");
-}
-
 // Both are ended when their function has run, whatever still refers to them (a traceback does).
 struct DerivationObject {
   std::optional<detail::Derivation> run;
@@ -74,6 +66,14 @@ std::vector<std::optional<int>> optional_axes(nb::handle axes) {
 }
 
 }  // namespace
+
+std::optional<Precision> precision_named(const std::optional<std::string>& name) {
+  if (!name) return {};
+  if (*name == "strict" || *name == "float32") return Precision::strict;
+  if (*name == "f16" || *name == "float16") return Precision::f16;
+  if (*name == "auto") return Precision::automatic;
+  throw InvalidArgument("precision is '" + *name + "', expected 'float32', 'float16' or 'auto'");
+}
 
 void add_transforms(nb::module_& m) {
   nb::class_<DerivationObject>(m, "Derivation")

@@ -78,6 +78,7 @@ def run(page, line, code, namespace):
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     if (MODEL / "model.safetensors").exists():
         (tmp_path / "models").mkdir()
         (tmp_path / "models" / "all-MiniLM-L6-v2").symlink_to(MODEL)
@@ -94,6 +95,12 @@ def test_the_guide_runs(place, capsys, monkeypatch):
     assert "[0.6 0.8]" in shown and "[[1. 3. 3.]]" in shown
     assert (place / "step.html").stat().st_size > 1000
     assert module.a.tolist() == [[1, 2], [3, 4]] and module.d.tolist() == [[3, 2], [5, 4]]
+
+
+def test_the_page_of_onnx_runs(place, capsys):
+    for line, code in blocks("onnx.md"):
+        run("onnx.md", line, code, {})
+    assert "pixels: tensor(uint8)[n, 64]" in capsys.readouterr().out
 
 
 def test_the_tables_run(place):

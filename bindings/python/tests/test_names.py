@@ -23,7 +23,7 @@ def public():
 
 def test_modules_have_a_text_and_list_their_names():
     names = {m.__name__ for m in MODULES}
-    assert {"weft", "weft.linalg", "weft.fft", "weft.random", "weft.nn", "weft.webnn", "weft.signal"} <= names
+    assert {"weft", "weft.linalg", "weft.fft", "weft.random", "weft.nn", "weft.webnn", "weft.onnx", "weft.signal"} <= names
     for module in MODULES:
         if not module.__name__.rpartition(".")[2].startswith("_"):
             assert module.__doc__ and module.__all__ and all(hasattr(module, n) for n in module.__all__)

@@ -50,5 +50,11 @@ back: wf.Array = context.read_tensor(tensor)
 ranks: int = context.op_support_limits().ops["conv2d"]["filter"].min_rank
 lost: str | None = context.lost
 
+network: wf.onnx.Model = wf.onnx.load("model.onnx", "cpu", precision="float16")
+scores = network(x, mask=None)
+port: wf.onnx.Port = network.inputs[0]
+width: int | str | None = port.shape[-1] if port.shape else None
+missing: list[str] = [use.name for use in wf.onnx.describe("model.onnx").operators if not use.supported]
+
 encoder = wf.SentenceEncoder("model", batch_size=16).set_params(device="cpu")
 vectors: wf.Array = encoder.encode(["A sentence."])

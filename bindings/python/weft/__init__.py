@@ -115,7 +115,7 @@ from ._array_api import (  # noqa: E402, F401
     zeros,
     zeros_like,
 )
-from . import fft, linalg, losses, nn, quantized, random, signal, special, webnn  # noqa: E402, F401
+from . import fft, linalg, losses, nn, onnx, quantized, random, signal, special, webnn  # noqa: E402, F401
 from ._devices import DeviceDescription, device, devices, memory, precision, set_default_device  # noqa: E402, F401
 from ._files import GraphFunction, SentenceEncoder, load, load_graph, load_metadata, save  # noqa: E402, F401
 from ._kernels import ArrayType, Kernel, kernel  # noqa: E402, F401

@@ -1,0 +1,121 @@
+// Models in ONNX's format; weft/onnx.py has their faces.
+#include "core.h"
+
+#include "weft/onnx.h"
+
+#include <algorithm>
+
+#include "weft/error.h"
+
+namespace weft::python {
+namespace {
+
+nb::object text(std::string_view s) { return nb::str(s.data(), s.size()); }
+
+// (name, type as ONNX calls it, data type or None, sizes, names or None of dimensions, or None)
+nb::tuple port(const onnx::Port& p) {
+  nb::object shape = nb::none();
+  if (p.shape) {
+    nb::list sizes;
+    for (const onnx::Dimension& d : *p.shape) {
+      if (d.size) sizes.append(*d.size);
+      else if (!d.name.empty()) sizes.append(text(d.name));
+      else sizes.append(nb::none());
+    }
+    shape = nb::tuple(sizes);
+  }
+  return nb::make_tuple(text(p.name), text(p.type), p.dtype ? dtype_object(*p.dtype) : nb::none(), shape);
+}
+nb::list ports(const std::vector<onnx::Port>& all) {
+  nb::list list;
+  for (const onnx::Port& p : all) list.append(port(p));
+  return list;
+}
+
+// In the order of weft.onnx.Description's fields.
+nb::tuple description(const onnx::Description& d) {
+  nb::dict opsets, metadata;
+  for (const auto& [domain, version] : d.opsets) opsets[text(domain.empty() ? "ai.onnx" : domain)] = nb::cast(version);
+  for (const auto& [key, value] : d.metadata) metadata[text(key)] = text(value);
+  nb::list operators;
+  for (const onnx::OperatorUse& use : d.operators) {
+    operators.append(nb::make_tuple(text(use.domain.empty() ? "ai.onnx" : use.domain), text(use.name), use.version,
+                                    use.count, use.supported));
+  }
+  return nb::make_tuple(text(d.name), text(d.producer), d.ir_version, opsets, metadata, ports(d.inputs),
+                        ports(d.outputs), operators, d.parameters, d.weight_bytes);
+}
+
+// What a program gives for an input: None for an optional without a value, a list for a sequence, else what a tensor is
+// made of. Numbers and lists of them become the input's type.
+onnx::PortValue value_in(const onnx::Port& p, nb::handle object) {
+  onnx::PortValue value;
+  if (object.is_none()) {
+    // The model refuses inputs that it does not have.
+    if (p.type.empty() || p.type.starts_with("optional")) return value;
+    throw InvalidArgument("onnx: input '" + p.name + "' is None, and is no optional but a " + p.type);
+  }
+  if (p.type.find("seq(") == std::string::npos) {
+    const bool typed = nb::hasattr(object, "dtype") || nb::hasattr(object, "__dlpack__");
+    value.tensor = tensor_from(object, typed ? std::nullopt : p.dtype);
+    return value;
+  }
+  if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) {
+    throw TypeError("onnx: input '" + p.name + "' is a " + p.type + ", which is given as a list of arrays");
+  }
+  value.sequence.emplace();
+  for (const nb::handle item : nb::borrow<nb::object>(object)) value.sequence->push_back(tensor_from(item));
+  return value;
+}
+nb::object object_of(const onnx::PortValue& value) {
+  if (value.sequence) return arrays(*value.sequence);
+  return value.tensor.defined() ? array(value.tensor) : nb::none();
+}
+
+}  // namespace
+
+void add_onnx(nb::module_& m) {
+  m.def("describe_onnx", [](const std::string& path) {
+    return description(released([&] { return onnx::describe(path); }));
+  });
+  const auto options = [](const Device& device, const std::optional<std::string>& precision) {
+    return onnx::Options{.device = device, .precision = precision_named(precision)};
+  };
+  m.def(
+      "load_onnx",
+      [options](const std::string& path, const Device& device, std::optional<std::string> precision) {
+        return released([&] { return onnx::Model::load(path, options(device, precision)); });
+      },
+      nb::arg("path"), nb::arg("device"), nb::arg("precision").none());
+  m.def(
+      "onnx_from_bytes",
+      [options](nb::bytes bytes, const Device& device, std::optional<std::string> precision, const std::string& folder) {
+        const std::span<const std::byte> all(static_cast<const std::byte*>(bytes.data()), bytes.size());
+        return released([&] { return onnx::Model::from_bytes(all, options(device, precision), folder); });
+      },
+      nb::arg("bytes"), nb::arg("device"), nb::arg("precision").none(), nb::arg("folder"));
+
+  nb::class_<onnx::Model>(m, "OnnxModel")
+      .def("description", [](const onnx::Model& model) { return description(model.description()); })
+      .def_prop_ro("device", [](const onnx::Model& model) { return model.device(); })
+      .def_prop_ro("compilations", &onnx::Model::compilations)
+      .def_prop_ro("reads", &onnx::Model::reads)
+      // Values by inputs' names; a list of values in the outputs' order.
+      .def("run", [](const onnx::Model& model, nb::dict given) {
+        std::vector<onnx::NamedValue> inputs;
+        const DefaultDeviceScope here(model.device());
+        for (const auto& [key, object] : given) {
+          auto name = nb::cast<std::string>(key);
+          // The model refuses names that it does not have.
+          const auto port = std::ranges::find(model.inputs(), name, &onnx::Port::name);
+          onnx::PortValue value = value_in(port == model.inputs().end() ? onnx::Port{.name = name, .type = {}} : *port, object);
+          inputs.push_back({std::move(name), std::move(value)});
+        }
+        const std::vector<onnx::PortValue> outputs = released([&] { return model.run_values(inputs); });
+        nb::list results;
+        for (const onnx::PortValue& value : outputs) results.append(object_of(value));
+        return results;
+      });
+}
+
+}  // namespace weft::python
