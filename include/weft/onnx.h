@@ -83,7 +83,7 @@ struct Options {
 class Model {
  public:
   // Maps the file; weights are read when they are uploaded. Throws IoError, FormatError (what the file says, and where),
-  // Unsupported (an opset that is newer than 25 or older than 7; all operators that Weft lacks, with their nodes).
+  // Unsupported (an opset of ai.onnx that is newer than 25; all operators that Weft lacks, with their nodes).
   static Model load(const std::filesystem::path& path, const Options& options = {});
   // The same of bytes in memory, which the model copies. External data are looked for in `folder`; without one they are an
   // error.

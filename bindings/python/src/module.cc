@@ -23,8 +23,8 @@ NB_MODULE(_core, m) {
   add_kernels(m);
   add_profiles(m);
   add_webnn(m);
-  add_command_line(m);
   add_onnx(m);
+  add_command_line(m);
   m.attr("__name__") = own_name;
   m.attr("version") = WEFT_VERSION;
   // What lives when the interpreter ends may be a program's, or another extension's doing. Tests want to know.
