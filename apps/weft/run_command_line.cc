@@ -31,7 +31,7 @@ constexpr const char* kExamples = R"(Examples
   weft graph MODEL --output model.svg               a picture of it
   weft profile graph MODEL --html profile.html      where the time goes
   weft profile -- PROGRAM ARGS                      and where that of a program that uses Weft goes
-  weft run model.onnx -i x=x.npy                    a model of ONNX; weft info says what is in one
+  weft run FILE.onnx --input x=image.npy            a model of ONNX; weft info FILE.onnx says what is in it
   weft check webnn DIR                              conformance data of the Web Neural Network API
   weft check onnx DIR                               and ONNX's own
 

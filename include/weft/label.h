@@ -1,7 +1,8 @@
-// Labels of tensors, in schedules, profiles, GPU debuggers and errors. They are no part of what graphs
-// are compared by.
+// Labels of tensors, in schedules, profiles, GPU debuggers and errors, and the lines of programs that errors name. They
+// are no part of what graphs are compared by.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,21 @@ class LabelScope {
 
  private:
   const std::string* before_;
+};
+
+// While it lives, errors that show only when tensors are computed, for those that this thread makes, name this line and
+// not one of C++: for interfaces of other languages. `file` lives as long as the program; without one there is no line.
+class SourceLineScope {
+ public:
+  SourceLineScope(const char* file, std::uint32_t line);
+  ~SourceLineScope();
+  SourceLineScope(const SourceLineScope&) = delete;
+  SourceLineScope& operator=(const SourceLineScope&) = delete;
+
+ private:
+  const char* file_before_;
+  std::uint32_t line_before_;
+  int depth_before_;
 };
 
 }  // namespace weft

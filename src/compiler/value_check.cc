@@ -71,7 +71,7 @@ void ValueCheck::take(std::span<const std::byte> bytes) const {
   const auto failed = std::ranges::any_of(info, [](std::int32_t v) { return v != 0; });
   const std::lock_guard lock(mutex_);
   if (!info_) return;
-  if (failed) failure_ = static_cast<const CheckedOp&>(*op_).message(info, type_.shape);
+  if (failed) failure_ = static_cast<const CheckedOp&>(*op_).message(info, type_.shape) + recorded_at(line_);
   info_ = nullptr;
 }
 

@@ -15,9 +15,9 @@ namespace weft {
 
 class ValueCheck {
  public:
-  // Of a node of a CheckedOp; `info`: the data of its operand 1.
-  ValueCheck(OpPtr checked, TensorType type, DataPtr info)
-      : op_(std::move(checked)), type_(std::move(type)), info_(std::move(info)) {}
+  // Of a node of a CheckedOp; `info`: the data of its operand 1; `line`: the node's.
+  ValueCheck(OpPtr checked, TensorType type, DataPtr info, const SourceLine& line)
+      : op_(std::move(checked)), type_(std::move(type)), line_(line), info_(std::move(info)) {}
 
   // True if it has been made, and all is well; what was found otherwise.
   bool passed() const;
@@ -38,6 +38,7 @@ class ValueCheck {
 
   OpPtr op_;
   TensorType type_;
+  SourceLine line_;
   mutable std::mutex mutex_;
   mutable DataPtr info_;  // null: the check has been made
   mutable std::optional<std::string> failure_;

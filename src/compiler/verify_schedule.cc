@@ -37,10 +37,8 @@ class Verifier {
     for (std::size_t i = 0; i < schedule_.storages.size(); ++i) {
       const Storage& s = schedule_.storages[i];
       if (s.kind != Storage::Kind::output || s.bytes == 0) continue;
-      // An output that is the donated input itself is not written by any step.
       const Region r = region(static_cast<int>(i));
-      const bool unchanged = s.donor >= 0 && holds(region(s.donor));
-      if (!unchanged && !holds(r)) throw InternalError("schedule: output {} is not written", i);
+      if (!is_donor(r) && !holds(r)) throw InternalError("schedule: output {} is not written", i);
     }
   }
 
@@ -87,7 +85,8 @@ class Verifier {
       const Storage::Kind source = schedule_.storages[r.storage].kind;
       const bool from_outside = (source == Storage::Kind::input && !donors_.contains(r.storage)) ||
                                 source == Storage::Kind::constant || source == Storage::Kind::number;
-      if (!from_outside && !holds(r)) fail("storage {} is not written yet, or was overwritten", r.storage);
+      if (!from_outside && !is_donor(r) && !holds(r))
+        fail("storage {} is not written yet, or was overwritten", r.storage);
     }
     for (std::size_t w = 0; w < writes.size(); ++w) {
       const Storage::Kind kind = schedule_.storages[writes[w].storage].kind;
@@ -140,6 +139,12 @@ class Verifier {
     if (there == held_.end()) return false;
     const auto it = there->second.find(r.begin);
     return it != there->second.end() && it->second.storage == r.storage && it->second.end == r.end;
+  }
+  // Whether it is an output that begins as the donated input in whose memory it is, and no step has written it yet:
+  // that of a loop whose first value the input is, or of a graph that gives the input unchanged.
+  bool is_donor(const Region& r) {
+    const int donor = schedule_.storages[r.storage].donor;
+    return donor >= 0 && holds(region(donor));
   }
   // What was there is there no more.
   void hold(const Region& r) {

@@ -289,6 +289,15 @@ AsNodeScope::~AsNodeScope() {
 LabelScope::LabelScope(std::string_view label) : before_(scope_label) { scope_label = interned_label(label); }
 LabelScope::~LabelScope() { scope_label = before_; }
 
+SourceLineScope::SourceLineScope(const char* file, std::uint32_t line)
+    : file_before_(call_line.file), line_before_(call_line.number), depth_before_(std::exchange(operand_depth, 1)) {
+  call_line = {file, line};
+}
+SourceLineScope::~SourceLineScope() {
+  operand_depth = depth_before_;
+  call_line = {file_before_, line_before_};
+}
+
 std::string Tensor::label() const { return node_ && node_->label() ? *node_->label() : std::string(); }
 
 Tensor& Tensor::set_label(std::string_view label) {

@@ -66,28 +66,17 @@ AttentionScores attend(const AttentionCall& c) {
   AttentionScores s;
   const Tensor grouped = reshape(cast(c.q, type) * scale, {q[0], k[1], groups, queries, q[3]});
   s.products = reshape(matmul(grouped, expand_dims(cast(c.k, type), 2).T()), scores_shape);
-  const auto add_bias = [&](const Tensor& x) { return c.bias.defined() ? x + cast(c.bias, type) : x; };
-  const auto cap = [&](const Tensor& x) { return c.softcap == 0 ? x : tanh(x / c.softcap) * c.softcap; };
-  Tensor scores;
-  const Tensor visible = visible_keys(c);
-  const auto hide = [&](const Tensor& x) { return visible.defined() ? select(visible, x, -kInfinity) : x; };
-  if (c.bias_first) {
-    // What a bias of -infinity hides stays hidden.
-    s.biased = hide(add_bias(s.products));
-    scores = c.softcap == 0 ? s.biased : select(s.biased == -kInfinity, -kInfinity, cap(s.biased));
-    s.capped = scores;
-  } else {
-    s.capped = cap(s.products);
-    scores = s.biased = hide(add_bias(s.capped));
-  }
+  s.capped = c.softcap == 0 ? s.products : tanh(s.products / c.softcap) * c.softcap;
+  s.biased = c.bias.defined() ? s.capped + cast(c.bias, type) : s.capped;
+  if (const Tensor visible = visible_keys(c); visible.defined()) s.biased = select(visible, s.biased, -kInfinity);
   Tensor weights;
   if (c.sink.defined()) {
     const Tensor sink = broadcast_to(cast(c.sink, type), {q[0], q[1], queries, 1});
-    weights = slice(softmax(concat({scores, sink}, 3)), 3, 0, keys);
+    weights = slice(softmax(concat({s.biased, sink}, 3)), 3, 0, keys);
   } else {
-    weights = softmax(scores);
+    weights = softmax(s.biased);
   }
-  s.weights = select(scores == -kInfinity, 0, weights);
+  s.weights = select(s.biased == -kInfinity, 0, weights);
   const Tensor y = matmul(reshape(s.weights, {q[0], k[1], groups, queries, keys}), expand_dims(cast(c.v, type), 2));
   s.y = cast(reshape(y, {q[0], q[1], queries, c.v.shape()[3]}), c.q.dtype());
   return s;
@@ -170,7 +159,7 @@ Tensors attention_23(const Node& n) {
   }
   c.causal = n.integer("is_causal", 0) != 0;
   c.window_left = n.integer("left_window_size", -1), c.window_right = n.integer("right_window_size", -1);
-  c.softcap = n.number("softcap", 0), c.bias_first = true;
+  c.softcap = n.number("softcap", 0);
   if (n.attribute("scale")) c.scale = n.number("scale", 1);
   c.keep_scores = n.wants(3);
   const AttentionScores s = attend(c);
@@ -178,7 +167,8 @@ Tensors attention_23(const Node& n) {
   if (c.keep_scores) {
     const std::int64_t mode = n.integer("qk_matmul_output_mode", 0);
     if (mode < 0 || mode > 3) n.fail("qk_matmul_output_mode is {}, expected 0 to 3", mode);
-    const Tensor* const modes[] = {&s.products, &s.biased, &s.capped, &s.weights};
+    // ONNX 1.20 had the mask before the softcap: without one, mode 1 is with the mask.
+    const Tensor* const modes[] = {&s.products, c.softcap == 0 ? &s.biased : &s.capped, &s.biased, &s.weights};
     all.push_back(cast(*modes[mode], c.q.dtype()));
   }
   return results(n, std::move(all));
@@ -187,7 +177,7 @@ Tensors attention_23(const Node& n) {
 Tensors rotary_embedding_23(const Node& n) { return {rotated_heads(n, n.in(0), n.maybe(3), {}, n.in(1), n.in(2))}; }
 
 constexpr OperatorRow kRows[] = {
-    {"Attention", attention_23, 23, "the mask is added before the softcap, as in ONNX 1.20"},
+    {"Attention", attention_23, 23, "the mask is added behind the softcap, as ONNX says since 1.21"},
     {"RotaryEmbedding", rotary_embedding_23, 23},
     {"LayerNormalization", microsoft_layer_normalization, 1, "before opset 17 as ONNX Runtime has it"},
     {"SimplifiedLayerNormalization", simplified_layer_normalization, 1, "as ONNX Runtime has it"},

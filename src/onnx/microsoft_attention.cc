@@ -205,10 +205,14 @@ Tensors group_query_attention(const Node& n) {
   if (c.bias.defined() && c.bias.shape()[-1] < size) {
     c.bias = pad(c.bias, Ints{0, 0, 0, 0}, Ints{0, 0, 0, size - c.bias.shape()[-1]});
   }
-  // One sequence that fills the cache has no lengths of its own.
-  if (batch > 1 || total != size) c.key_lengths = lengths;
-  if (c.key_lengths.defined() && prompt) c.query_lengths = lengths;
   c.causal = n.integer("causal", 1) != 0;
+  if (prompt && c.causal) {
+    // What is behind a sequence no query of it sees.
+    c.offset = 0;
+  } else if (batch > 1 || total != size) {  // one sequence that fills the cache has no length of its own
+    c.key_lengths = lengths;
+    if (prompt) c.query_lengths = lengths;
+  }
   if (const std::int64_t window = n.integer("local_window_size", -1); window > 0) c.window_left = window - 1;
   c.softcap = n.number("softcap", 0);
   set_scale(n, c);

@@ -84,7 +84,6 @@ struct AttentionCall {
   Tensor sink = {};                             // a score of no value: broadcasts to [batch, heads, queries, 1]
   std::optional<double> scale = {};             // default: 1 / sqrt(dim)
   double softcap = 0;                           // scores become softcap · tanh(score / softcap); 0: they do not
-  bool bias_first = false;                      // the bias is added before that
   bool causal = false;
   std::optional<std::int64_t> offset = {};  // of queries' positions; default: the last query is at the last key
   std::int64_t window_left = -1, window_right = -1;
@@ -92,7 +91,7 @@ struct AttentionCall {
 };
 struct AttentionScores {
   Tensor y;
-  Tensor products, biased, capped, weights;  // with keep_scores: f32, f64 of f64 [batch, heads, queries, keys]
+  Tensor products, capped, biased, weights;  // with keep_scores: f32, f64 of f64 [batch, heads, queries, keys]
 };
 AttentionScores attend(const AttentionCall& call);
 

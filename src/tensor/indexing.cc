@@ -38,6 +38,9 @@ struct Axis {
   Tensor indices;                               // of kind tensor
 };
 
+// As NumPy: an axis of a mask has the size of the one that it indexes, or none, so that it chooses nothing.
+bool mask_fits(std::int64_t of_mask, std::int64_t of_x) { return of_mask == of_x || of_mask == 0; }
+
 class Selection {
  public:
   Selection(std::string_view function, const Tensor& x, const Indices& at) : function_(function), x_(x) {
@@ -154,7 +157,7 @@ class Selection {
     if (!t.defined()) throw InvalidArgument("{}: an index is an undefined Tensor", function_);
     if (t.dtype() == DType::boolean) {
       for (int i = 0; i < t.rank(); ++i) {
-        if (t.shape()[i] == x_.shape()[next_ + i]) continue;
+        if (mask_fits(t.shape()[i], x_.shape()[next_ + i])) continue;
         throw IndexError("{}: a mask is {}, axes {} to {} of {} do not match it", function_, to_string(t.type()), next_,
                          next_ + t.rank() - 1, to_string(x_.type()));
       }
@@ -377,13 +380,15 @@ Tensor updated(std::string_view function, ScatterKind op, const Tensor& x, const
   if (const Tensor* mask = lone_mask(at, value); mask && mask->rank() <= x.rank()) {
     Shape shape = mask->shape();
     for (int i = 0; i < mask->rank(); ++i) {
-      if (mask->shape()[i] == x.shape()[i]) continue;
+      if (mask_fits(mask->shape()[i], x.shape()[i])) continue;
       throw IndexError("{}: a mask is {}, the first axes of {} do not match it", function, to_string(mask->type()),
                        to_string(x.type()));
     }
+    const Tensor own = as_tensor(function, value, x.dtype());
+    if (mask->size() == 0) return x;
     for (int i = mask->rank(); i < x.rank(); ++i) shape.push_back(1);
     const Tensor chosen = reshape(*mask, shape);
-    return select(chosen, combined(op, x, as_tensor(function, value, x.dtype())), x);
+    return select(chosen, combined(op, x, own), x);
   }
   return Selection(function, x, at).update(op, value);
 } catch (const Error& e) {

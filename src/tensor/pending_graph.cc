@@ -54,6 +54,7 @@ std::optional<View> dense_view(const Node& node) {
       const DeviceData& data = data_of(at->inputs()[0]);
       // A copy that the host has of a lost device's data is found by the tensor that was read, not by a view of it.
       if (data.device().is_gpu() && data.device().gpu().lost()) return std::nullopt;
+      data.require_values();
       View view = data.view();
       if (bits(view.dtype) < 8) return std::nullopt;
       std::int64_t offset = 0;
@@ -397,7 +398,8 @@ void PendingGraph::pass_checks_on() {
     // (Info is data now, if it is no view of them that only strides express, and no constant.)
     const Tensor& info = item.node->inputs()[1];
     if (const DataPtr& data = data_ptr(*info.node(), info.index())) {
-      add_checks(of[k], {std::make_shared<const ValueCheck>(item.node->shared_op(), info.type(), data)});
+      add_checks(of[k],
+                 {std::make_shared<const ValueCheck>(item.node->shared_op(), info.type(), data, item.node->line())});
     }
   }
   for (const Index k : results_) {

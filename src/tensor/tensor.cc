@@ -56,7 +56,9 @@ const Device& Tensor::device() const {
 
 View Tensor::view() const {
   (void)type_for("view");
-  const View& stored = stored_data(*this, "view").view();
+  const DeviceData& data = stored_data(*this, "view");
+  data.require_values();
+  const View& stored = data.view();
   const auto shown = layout_in_stored(*this);
   const std::int64_t skipped = shown ? shown->offset * bits(stored.dtype) : 0;
   if (!shown || skipped % 8 != 0) {

@@ -8,6 +8,9 @@
 #include "support/devices.h"
 #include "support/throws.h"
 #include "weft/compile.h"
+#include "weft/control_flow.h"
+#include "weft/indexing.h"
+#include "weft/interruption.h"
 #include "weft/kernels.h"
 
 namespace weft::test {
@@ -193,6 +196,48 @@ TEST_P(DonateTest, CopiesWhereItMust) {
   EXPECT_THAT(td.read<float>(), ElementsAre(9, 10, 11, 12));
   EXPECT_THAT(te.read<float>(), ElementsAre(3, 4, 5, 6));
   EXPECT_THAT(tf.read<float>(), ElementsAre(1, 0, 1, 0));
+}
+
+// The first value of a loop is there already: no step writes it.
+TEST_P(DonateTest, LoopsCarryIt) {
+  Graph graph;
+  const Tensor a = graph.input("a", DType::f32, {2, 2}), b = graph.input("b", DType::f32, {2, 2});
+  graph.output("y", fori_loop(0, 3, [&](const Tensor&, const Tensor& v) { return matmul(v, b) + 1.0f; }, a));
+  Executable exe = compiled(graph, {{"a", "y"}});
+  const Tensor ta = tensor({2, 2}, {1, 2, 3, 4}), tb = tensor({2, 2}, {0, 1, 1, 0});
+  exe.run({{"a", ta}, {"b", tb}}, {{"y", ta}});
+  EXPECT_THAT(ta.read<float>(), ElementsAre(5, 4, 7, 6));
+}
+
+// An input whose memory an interrupted run has written to says so; another one is as it was.
+TEST_P(DonateTest, InterruptedRuns) {
+  struct Stop {};
+  constexpr std::int64_t kLong = 100'000'000;
+  Graph graph;
+  const Tensor a = graph.input("a", DType::f32, {2, 2}), b = graph.input("b", DType::f32, {2, 2});
+  graph.output("y", fori_loop(0, kLong, [&](const Tensor&, const Tensor& v) { return matmul(v, b) * 0.5f; }, a));
+  Executable carried = compiled(graph, {{"a", "y"}});
+  Graph other;
+  const Tensor c = other.input("a", DType::f32, {2, 2}), d = other.input("b", DType::f32, {2, 2});
+  other.output("y", fori_loop(0, kLong, [&](const Tensor&, const Tensor& v) { return matmul(v, c) * 0.5f; }, d));
+  Executable read = compiled(other, {{"a", "y"}});
+  const Tensor ta = tensor({2, 2}, {1, 2, 3, 4}), tb = tensor({2, 2}, {0, 1, 1, 0});
+  const auto interrupted = [&](Executable& exe) {
+    // The first time may be before the first turn, while kernels are compiled.
+    const InterruptionScope scope([times = 0]() mutable {
+      if (++times > 2) throw Stop();
+    });
+    EXPECT_THROW(exe.run({{"a", ta}, {"b", tb}}, {{"y", ta}}).get(), Stop);
+  };
+  interrupted(read);
+  EXPECT_THAT(ta.read<float>(), ElementsAre(1, 2, 3, 4));
+  interrupted(carried);
+  EXPECT_THAT(thrown_by([&] { ta.read<float>(); }), HasSubstr("lost its values"));
+  EXPECT_THAT(thrown_by([&] { (ta + 1).read<float>(); }), HasSubstr("lost its values"));
+  EXPECT_THAT(thrown_by([&] { (void)ta.view(); }), HasSubstr("lost its values"));
+  EXPECT_THAT(thrown_by([&] { ta[0].read<float>(); }), HasSubstr("lost its values"));
+  EXPECT_THAT(thrown_by([&] { carried.run({{"a", ta}, {"b", tb}}, {{"y", ta}}); }), HasSubstr("lost its values"));
+  EXPECT_THAT(tb.read<float>(), ElementsAre(0, 1, 1, 0));
 }
 
 // Another reader needs what the writer made: the input cannot wait.

@@ -34,6 +34,7 @@ using testing::FloatNear;
 using testing::HasSubstr;
 using testing::IsNan;
 using testing::Not;
+using testing::StartsWith;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
 
@@ -184,14 +185,24 @@ TEST_P(LinalgTest, ReadsFindWhatDoesNotExist) {
   };
   const Tensor good = eye(3) * 2, singular = tensor({3, 3}, std::vector<float>{1, 2, 3, 2, 4, 6, 1, 0, 1});
   const Tensor indefinite = tensor({2, 2}, std::vector<float>{1, 2, 2, 1});
-  EXPECT_EQ(error([&] { solve(singular, ones({3})).to_vector<float>(); }),
-            "solve: the matrix is singular: pivot 3 of its LU factors is 0; solve_ex() tells without an error");
-  EXPECT_EQ(error([&] { inv(stack({good, singular, singular})).to_vector<float>(); }),
-            "inv: matrix [1] of [3] is singular: pivot 3 of its LU factors is 0 (2 matrices are so); inv_ex() tells "
-            "without an error");
-  EXPECT_EQ(error([&] { cholesky(indefinite).to_vector<float>(); }),
-            "cholesky: the matrix is not positive definite: its leading minor of order 2 is not; cholesky_ex() tells "
-            "without an error");
+  const std::string line = " (recorded at linalg_test.cc:";
+  EXPECT_THAT(error([&] { solve(singular, ones({3})).to_vector<float>(); }),
+              StartsWith("solve: the matrix is singular: pivot 3 of its LU factors is 0; solve_ex() tells without an "
+                         "error" +
+                         line));
+  EXPECT_THAT(error([&] { inv(stack({good, singular, singular})).to_vector<float>(); }),
+              StartsWith("inv: matrix [1] of [3] is singular: pivot 3 of its LU factors is 0 (2 matrices are so); "
+                         "inv_ex() tells without an error" +
+                         line));
+  EXPECT_THAT(error([&] { cholesky(indefinite).to_vector<float>(); }),
+              StartsWith("cholesky: the matrix is not positive definite: its leading minor of order 2 is not; "
+                         "cholesky_ex() tells without an error" +
+                         line));
+  const Tensor of_another_language = [&] {
+    const SourceLineScope here("/home/someone/program.py", 12);
+    return inv(singular) * 2;
+  }();
+  EXPECT_THAT(error([&] { of_another_language.to_vector<float>(); }), HasSubstr("(recorded at program.py:12)"));
   // Operations on it, evaluated with it and later, in part, printed, moved and printed asynchronously.
   const Tensor x = solve(singular, ones({3}));
   const Tensor sum_of_x = sum(x * 2 + 1);

@@ -191,6 +191,14 @@ TEST_P(CreationTest, RangesAreAsExactAsDoubles) {
   EXPECT_THAT(linspace(0, 1, 4, DType::f32, false).read<float>(), ElementsAre(0, 0.25f, 0.5f, 0.75f));
   EXPECT_EQ(linspace(3, 9, 1).item<float>(), 3);
   EXPECT_EQ(linspace(3, 9, 0).shape(), (Shape{0}));
+  // The first and the last are exact however far the others reach.
+  for (const double tiny : {0x1p-126, 1e-20, -3e-12, 1.0000001e-9}) {
+    EXPECT_EQ(linspace(tiny, 1, 1).item<float>(), static_cast<float>(tiny));
+    EXPECT_EQ(linspace(tiny, 1, 1, DType::f32, false).item<float>(), static_cast<float>(tiny));
+    EXPECT_EQ(linspace(tiny, 1, 3).read<float>().front(), static_cast<float>(tiny));
+    EXPECT_EQ(linspace(1, tiny, 3).read<float>().back(), static_cast<float>(tiny));
+    EXPECT_EQ(arange(tiny, 3).read<float>().front(), static_cast<float>(tiny));
+  }
 }
 
 // numpy.linspace (NumPy 2.4) for all pairs of these ends of which one is not finite: n is NaN, + and - are infinities,

@@ -162,6 +162,15 @@ TEST_P(IndexingTest, Masks) {
   EXPECT_THAT(at_max(i, every, full({}, 2.5)).read<std::int32_t>(), ElementsAre(2, 2, 3));
   EXPECT_THROW(at_set(zeros({3}, DType::u8), every, 256), TypeError);
   EXPECT_THROW(at_set(zeros({3}, DType::u8), all, -1), TypeError);
+  // An axis of a mask without elements chooses none of any axis.
+  const Tensor none_of_two = zeros({0, 3}, DType::boolean), none = zeros({0}, DType::boolean);
+  EXPECT_EQ(x[none_of_two].shape(), Shape({0}));
+  EXPECT_EQ(x[none].shape(), Shape({0, 3}));
+  EXPECT_EQ((x[{all, none}].shape()), Shape({2, 0}));
+  EXPECT_THAT(at_set(x, none, 5).read<float>(), ElementsAre(1, 7, 13, 8, 15, 9));
+  EXPECT_THAT(at_add(x, none_of_two, zeros({0})).read<float>(), ElementsAre(1, 7, 13, 8, 15, 9));
+  EXPECT_THROW(at_set(zeros({3}, DType::u8), none, 256), TypeError);
+  EXPECT_THROW((x[zeros({0, 2}, DType::boolean)]), IndexError);
 }
 
 TEST_P(IndexingTest, EndsOfTheRange) {

@@ -40,6 +40,7 @@ Tensor matrix_product(const TensorLike& a, const TensorLike& b) {
 template <BinaryFunction* function>
 PyObject* operate(PyObject* a, PyObject* b) noexcept {
   return guarded([&]() -> PyObject* {
+    const CallerLine line;
     const std::optional<TensorLike> left = operand_from(a), right = operand_from(b);
     if (!left || !right) return Py_NewRef(Py_NotImplemented);
     return new_array(function(*left, *right));
@@ -68,6 +69,7 @@ bool same_kind(DType from, DType to) {
 template <BinaryFunction* function>
 PyObject* operate_in_place(PyObject* self, PyObject* other) noexcept {
   return guarded([&]() -> PyObject* {
+    const CallerLine line;
     const std::optional<TensorLike> right = operand_from(other);
     if (!right) return Py_NewRef(Py_NotImplemented);
     Tensor& x = tensor_in(self);
@@ -88,7 +90,10 @@ PyObject* operate_in_place(PyObject* self, PyObject* other) noexcept {
 
 template <Tensor (*function)(const Operand&)>
 PyObject* operate_alone(PyObject* self) noexcept {
-  return guarded([&] { return new_array(function(tensor_in(self))); });
+  return guarded([&] {
+    const CallerLine line;
+    return new_array(function(tensor_in(self)));
+  });
 }
 Tensor negative(const Operand& x) { return -x; }
 Tensor positive(const Operand& x) {
@@ -211,11 +216,15 @@ Py_ssize_t length(PyObject* self) noexcept {
   }
 }
 PyObject* subscript(PyObject* self, PyObject* index) noexcept {
-  return guarded([&] { return new_array(get_item(tensor_in(self), index)); });
+  return guarded([&] {
+    const CallerLine line;
+    return new_array(get_item(tensor_in(self), index));
+  });
 }
 int assign_subscript(PyObject* self, PyObject* index, PyObject* value) noexcept {
   try {
     if (!value) throw TypeError("the elements of an array cannot be deleted");
+    const CallerLine line;
     set_item(tensor_in(self), index, value);
     return 0;
   } catch (...) {
@@ -339,7 +348,10 @@ std::vector<Tensor> tensors_in(nb::handle sequence) {
 }
 
 void add_array(nb::module_& m) {
-  m.def("matmul", [](const Tensor& a, const Tensor& b) { return array(matrix_product(a, b)); });
+  m.def("matmul", [](const Tensor& a, const Tensor& b) {
+    const CallerLine line;
+    return array(matrix_product(a, b));
+  });
   nb::class_<Tensor> type(m, "Array", nb::type_slots(slots), nb::is_weak_referenceable(), nb::is_final());
   array_class = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "weft";

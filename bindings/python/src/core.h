@@ -19,6 +19,7 @@
 #include "weft/device.h"
 #include "weft/dtype.h"
 #include "weft/future.h"
+#include "weft/label.h"
 #include "weft/number.h"
 #include "weft/tensor.h"
 
@@ -73,6 +74,25 @@ decltype(auto) released(F&& f) {
 using SharedObject = std::shared_ptr<PyObject>;
 SharedObject shared(nb::handle object);
 void add_waiting(nb::module_& m);
+
+// ---- Lines of programs (lines.cc)
+
+struct PythonLine {
+  const char* file = nullptr;  // lives as long as the process; null: there is no program
+  std::uint32_t number = 0;
+};
+// The line of the innermost function that is not the package's.
+PythonLine python_line() noexcept;
+// While it lives, errors that show when tensors are computed name that line for those that are made.
+class CallerLine {
+ public:
+  CallerLine() : CallerLine(python_line()) {}
+
+ private:
+  explicit CallerLine(const PythonLine& line) : scope_(line.file, line.number) {}
+  SourceLineScope scope_;
+};
+void add_lines(nb::module_& m);
 
 // ---- Data types (dtypes.cc)
 

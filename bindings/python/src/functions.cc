@@ -164,6 +164,7 @@ PyObject* apply(PyObject* self, const Row& row, std::span<PyObject* const> value
 
 PyObject* call_function(PyObject* self, PyObject* const* arguments, std::size_t flags, PyObject* keywords) noexcept {
   return guarded([&] {
+    const CallerLine line;
     const Row& row = *function_in(self)->row;
     const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(flags));
     constexpr std::size_t kMost = 40;

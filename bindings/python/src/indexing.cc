@@ -79,6 +79,7 @@ void add_indexing(nb::module_& m) {
   using Update = Tensor(const Operand&, const Indices&, const TensorLike&);
   const auto add = [&](const char* name, Update* update) {
     m.def(name, [update](const Tensor& x, nb::handle index, nb::handle value) {
+      const CallerLine line;
       bool waits = false;
       const Indices at = indices_from(index, waits);
       std::optional<TensorLike> v = operand_from(value);

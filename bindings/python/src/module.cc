@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
   m.attr("__name__") = "weft";
   add_errors(m);
   add_waiting(m);
+  add_lines(m);
   add_devices(m);
   add_dtypes(m);
   add_array(m);
@@ -26,4 +27,7 @@ NB_MODULE(_core, m) {
   add_command_line(m);
   m.attr("__name__") = own_name;
   m.attr("version") = WEFT_VERSION;
+  // What lives when the interpreter ends may be a program's, or another extension's doing. Tests want to know.
+  nanobind::set_leak_warnings(false);
+  m.def("set_leak_warnings", [](bool told) { nanobind::set_leak_warnings(told); });
 }

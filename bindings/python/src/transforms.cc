@@ -156,29 +156,37 @@ void add_transforms(nb::module_& m) {
     return released([&] { return detail::TracedCalls::graph(tensors, tracer(trace)); });
   });
 
-  m.def("with_rules", [](nb::handle operands, nb::handle results, nb::handle vjp, nb::handle jvp) {
-    return arrays(detail::with_rules(tensors_in(operands), tensors_in(results), rule(vjp), rule(jvp)));
-  }, nb::arg("operands"), nb::arg("results"), nb::arg("vjp").none(), nb::arg("jvp").none());
+  m.def(
+      "with_rules",
+      [](nb::handle operands, nb::handle results, nb::handle vjp, nb::handle jvp) {
+        const CallerLine line;
+        return arrays(detail::with_rules(tensors_in(operands), tensors_in(results), rule(vjp), rule(jvp)));
+      },
+      nb::arg("operands"), nb::arg("results"), nb::arg("vjp").none(), nb::arg("jvp").none());
   m.def("filled", [](nb::handle derivatives, nb::handle like) {
     return arrays(detail::filled(tensors_in(derivatives), tensors_in(like)));
   });
   m.def("checkpointed", [](nb::handle operands, nb::handle function) {
+    const CallerLine line;
     const auto given = tensors_in(operands);
     const auto f = callable(function);
     return arrays(released([&] { return detail::checkpointed(given, f); }));
   });
   m.def("stop_gradient", [](const Tensor& x) { return array(stop_gradient(x)); });
   m.def("cond", [](const Tensor& predicate, nb::handle operands, nb::handle then, nb::handle otherwise) {
+    const CallerLine line;
     const auto given = tensors_in(operands);
     const auto a = callable(then), b = callable(otherwise);
     return arrays(released([&] { return detail::cond(predicate, given, a, b); }));
   });
   m.def("while_loop", [](nb::handle carries, nb::handle condition, nb::handle body) {
+    const CallerLine line;
     const auto given = tensors_in(carries);
     const auto c = callable(condition), b = callable(body);
     return arrays(released([&] { return detail::while_loop(given, c, b, std::source_location::current()); }));
   });
   m.def("fori_loop", [](std::int64_t first, std::int64_t end, nb::handle carries, nb::handle body) {
+    const CallerLine line;
     const auto given = tensors_in(carries);
     const auto b = callable(body);
     return arrays(released([&] {
@@ -186,14 +194,18 @@ void add_transforms(nb::module_& m) {
                           {}, b);
     }));
   });
-  m.def("scan", [](nb::handle carries, nb::handle xs, std::optional<std::int64_t> length, bool reverse, nb::handle body) {
-    const auto given = tensors_in(carries), slices = tensors_in(xs);
-    const auto b = callable(body);
-    const std::int64_t turns = length ? *length : detail::scan_length(slices);
-    return arrays(released([&] {
-      return detail::scan({"scan", std::source_location::current(), 0, turns, reverse}, given, slices, b);
-    }));
-  }, nb::arg("carries"), nb::arg("xs"), nb::arg("length").none(), nb::arg("reverse"), nb::arg("body"));
+  m.def(
+      "scan",
+      [](nb::handle carries, nb::handle xs, std::optional<std::int64_t> length, bool reverse, nb::handle body) {
+        const CallerLine line;
+        const auto given = tensors_in(carries), slices = tensors_in(xs);
+        const auto b = callable(body);
+        const std::int64_t turns = length ? *length : detail::scan_length(slices);
+        return arrays(released([&] {
+          return detail::scan({"scan", std::source_location::current(), 0, turns, reverse}, given, slices, b);
+        }));
+      },
+      nb::arg("carries"), nb::arg("xs"), nb::arg("length").none(), nb::arg("reverse"), nb::arg("body"));
 }
 
 }  // namespace weft::python

@@ -2,7 +2,13 @@
 #include "core.h"
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
+
+#if __has_include(<unistd.h>)
+#include <unistd.h>
+#endif
 
 #include "weft/evaluate.h"
 #include "weft/interruption.h"
@@ -48,6 +54,20 @@ void drop_later(PyObject* object) {
   }
 }
 
+// In a child. What C++ ends at the end of a process would wait there for threads that only the parent has.
+void set_forked() {
+  if (was_forked.exchange(true)) return;
+#ifdef __GLIBC__
+  // The last that is set up is the first to run.
+  on_exit(
+      [](int status, void*) {
+        std::fflush(nullptr);
+        _exit(status);
+      },
+      nullptr);
+#endif
+}
+
 }  // namespace
 
 SharedObject shared(nb::handle object) {
@@ -85,7 +105,7 @@ void add_waiting(nb::module_& m) {
     released([&] { async_eval(tensors).get(); });
   });
   m.def("drop_objects", [] { drop_all(nullptr); });
-  m.def("set_forked", [] { was_forked = true; });
+  m.def("set_forked", set_forked);
 }
 
 }  // namespace weft::python

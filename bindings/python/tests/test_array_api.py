@@ -196,7 +196,7 @@ def test_manipulation(name, dtype):
 
 
 @pytest.mark.parametrize("name", ["unique_all", "unique_counts", "unique_inverse", "unique_values"])
-@pytest.mark.parametrize("dtype", [t for t in TYPES if t != "complex64"])
+@pytest.mark.parametrize("dtype", TYPES)
 def test_sets(name, dtype):
     x = values(dtype, (3, 5))
     check(lambda m, x: getattr(m, name)(x), x)
@@ -296,3 +296,92 @@ def test_information():
         wf.isdtype(wf.bool, "numbers")
     assert wf.result_type(wf.int8, wf.uint8) is wf.int16
     assert wf.result_type(wf.asarray([1.0]), 1) is wf.float32
+
+
+# What array-api-tests and other libraries found.
+
+
+def test_taking_along_an_axis():
+    x = wf.asarray([[3, 1, 2], [6, 5, 4]])
+    order = wf.argsort(x)
+    assert wf.take_along_axis(x, order).tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert wf.take_along_axis(x, order[:, :1]).tolist() == [[1], [4]]
+    assert wf.take_along_axis(x, wf.asarray([[1, 0, 1]]), axis=0).tolist() == [[6, 1, 4]]
+    assert wf.take_along_axis(x, wf.asarray([5, -1, 0]), axis=None).tolist() == [4, 4, 3]
+
+
+def test_none_is_the_default():
+    x = wf.asarray(values("complex64", (3, 4)))
+    for function in (wf.fft.fftn, wf.fft.ifftn):
+        assert wf.allclose(wf.real(function(x, s=None, axes=None)), wf.real(function(x)))
+    assert wf.fft.irfftn(x, s=None, axes=(0, 1)).shape == (3, 6)
+
+
+def test_tolerances_of_each_matrix():
+    x = values("float32", (2, 4, 3))
+    x[0, :, 2] = x[0, :, 0]
+    rtol = wf.asarray([1e-4, 1e-3])
+    got = np.asarray(wf.linalg.pinv(wf.asarray(x), rtol=rtol))
+    np.testing.assert_allclose(got, np.linalg.pinv(x, rcond=[1e-4, 1e-3]), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(np.asarray(wf.linalg.pinv(wf.asarray(x), rtol=1e-4)), got, rtol=1e-3, atol=1e-4)
+    assert wf.linalg.matrix_rank(wf.asarray(x), rtol=rtol).tolist() == [2, 3]
+    assert wf.linalg.matrix_rank(wf.asarray(x), rtol=wf.asarray([1e-4, 0.9999])).tolist() == [2, 1]
+    assert wf.linalg.pinv(wf.zeros((0, 3)), rtol=wf.asarray(0.1)).shape == (3, 0)
+    complex_ = wf.asarray(values("complex64", (3, 2)))
+    made = wf.linalg.pinv(complex_, rtol=wf.asarray(1e-5))
+    np.testing.assert_allclose(np.asarray(made), np.linalg.pinv(np.asarray(complex_)), rtol=1e-3, atol=1e-4)
+
+
+def test_arrays_that_are_not_copied():
+    x = wf.asarray([1, 2])
+    assert wf.asarray(x, copy=False) is x and wf.asarray(x, dtype=wf.int32, copy=False) is x
+    copy = wf.asarray(x, copy=True)
+    x[0] = 5
+    assert copy.tolist() == [1, 2]
+    with pytest.raises(ValueError):
+        wf.asarray(x, dtype=wf.float32, copy=False)
+
+
+def test_corners():
+    assert str(wf.sign(wf.asarray([complex(-0.0, -0.0)])).item()) == "0j"
+    assert wf.eye(2, 3, k=2**70).tolist() == [[0, 0, 0]] * 2 and wf.eye(2, k=-(2**70)).tolist() == [[0, 0]] * 2
+    assert wf.eye(2, 3, k=2).tolist() == [[0, 0, 1], [0, 0, 0]] and wf.eye(2, k=-1).tolist() == [[0, 0], [1, 0]]
+    assert isinstance(wf.__array_namespace_info__().devices(), tuple)
+    x = wf.asarray([1.0, 4.0, 9.0])
+    assert x[wf.zeros(0, dtype="bool")].shape == (0,)
+    assert [a.tolist() for a in wf.where(x > 2)] == [[1, 2]]
+    assert wf.where(x > 2, x, 0).tolist() == [0, 4, 9]
+    assert wf.diff(x, 2).tolist() == [2] and wf.diff(x, axis=0, n=1).tolist() == [3, 5]
+    assert wf.bincount(wf.asarray([1, 1]), minlength=4).tolist() == [0, 2, 0, 0]
+    assert wf.linspace(1e-20, 1, 3)[0].item() == np.float32(1e-20)
+
+
+def test_sets_of_complex_numbers():
+    nan = float("nan")
+    x = wf.asarray([[1 + 2j, 1 + 1j, complex(nan, 1)], [1 + 2j, -1 + 5j, complex(nan, 1)]])
+    all = wf.unique_all(x)
+    assert str(all.values.tolist()) == "[(-1+5j), (1+1j), (1+2j), (nan+1j), (nan+1j)]"
+    assert all.indices.tolist() == [4, 1, 0, 2, 5] and all.counts.tolist() == [1, 1, 2, 1, 1]
+    assert all.inverse_indices.tolist() == [[2, 1, 3], [2, 0, 4]]
+    assert [a.shape for a in wf.unique_all(x[:0])] == [(0,), (0,), (0, 3), (0,)]
+
+
+def test_numbers_to_search_for():
+    assert wf.searchsorted(wf.asarray([1, 5], dtype="uint64"), 3).item() == 1
+    assert wf.searchsorted(wf.asarray([1.0, 5.0]), 3).item() == 1
+    assert wf.searchsorted(wf.asarray([1, 5]), 1.5).item() == 1
+
+
+def test_places_of_new_axes():
+    x = wf.ones((2, 3))
+    assert wf.expand_dims(x, 1).shape == (2, 1, 3) and wf.expand_dims(x, axis=(0, -1)).shape == (1, 2, 3, 1)
+    for axis in (3, -4, (0, 4)):
+        with pytest.raises(IndexError):
+            wf.expand_dims(x, axis)
+
+
+def test_numbers_in_sets():
+    assert wf.isin(wf.asarray([1, 5], dtype="uint64"), 5).tolist() == [False, True]
+    assert wf.isin(5, wf.asarray([1, 5], dtype="uint64")).item() is True
+    assert wf.isin(wf.asarray([1, 5]), wf.asarray([5, 7]), invert=True).tolist() == [True, False]
+    assert wf.isin(2, [2, 3]).item() is True

@@ -12,10 +12,11 @@ from weft import _core, _functions
 # Rows that functions with forms of their own are made of, or whose Python is another function.
 MADE_OF_OTHERS = set(
     """arange binary broadcast_arrays cast clamp concat concat_flattened condition_number conj contiguous cumsum
-    deviation elementwise expand_dims eye fftfreq flatten full full_like gather linspace matmul matrix_norm meshgrid
-    ones ones_like permute random::key_at real reduce repeat repeat_by repeat_flattened rfftfreq roll roll_flattened
-    round scan searchsorted select sign sort argsort split stop_gradient tensordot tensordot_pairs ternary
-    triangle_matrix unary unique zeros zeros_like is_nan is_inf is_finite einsum reshape""".split()
+    deviation elementwise expand_dims eye fftfreq flatten full full_like gather gather_elements linspace matmul
+    matrix_norm matrix_rank meshgrid ones ones_like permute pinv random::key_at real reduce repeat repeat_by
+    repeat_flattened rfftfreq roll roll_flattened round scan searchsorted select sign sort argsort split
+    stop_gradient tensordot tensordot_pairs ternary triangle_matrix unary unique zeros zeros_like is_nan is_inf
+    is_finite einsum reshape where isin""".split()
 )
 # Operations that derivatives, and other functions, are recorded as.
 INTERNAL = ("_gradient", "_gradients", "reduce_", "scan_", "random_", "fft_")

@@ -95,6 +95,7 @@ def test_threads():
 
 
 def run(text):
+    text = "import weft._core\nweft._core.set_leak_warnings(True)\n" + text
     return subprocess.run([sys.executable, "-W", "ignore", "-c", text], capture_output=True, text=True, timeout=120)
 
 

@@ -52,6 +52,7 @@ from ._core import (  # noqa: E402, F401
     uint64,
 )
 
+_core.set_package_directory(_os.path.dirname(__file__) + _os.sep)
 _functions.fill("weft", globals())
 
 from ._array_api import (  # noqa: E402, F401
@@ -70,6 +71,7 @@ from ._array_api import (  # noqa: E402, F401
     einsum,
     empty,
     empty_like,
+    expand_dims,
     eye,
     finfo,
     from_dlpack,
@@ -79,6 +81,7 @@ from ._array_api import (  # noqa: E402, F401
     inf,
     isdtype,
     isfinite,
+    isin,
     isinf,
     isnan,
     linspace,
@@ -101,12 +104,14 @@ from ._array_api import (  # noqa: E402, F401
     split,
     swapaxes,
     take,
+    take_along_axis,
     tensordot,
     transpose,
     unique_all,
     unique_counts,
     unique_inverse,
     unique_values,
+    where,
     zeros,
     zeros_like,
 )

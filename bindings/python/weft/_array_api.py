@@ -56,8 +56,11 @@ def asarray(obj: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device
 
     Integers of Python's become int32 (int64 where they are larger), floats float32; arrays keep their types. Memory
     that may be written to is copied, so that an array never changes; with copy=False on the cpu it is shared, and is
-    not to be written to as long as the array or anything computed of it is needed.
+    not to be written to as long as the array or anything computed of it is needed. An array of Weft's is with
+    copy=False the object itself, so that assignment to either is seen by both.
     """
+    if copy is False and type(obj) is Array and device is None and dtype in (None, obj.dtype):
+        return obj
     return _core.asarray(obj, dtype, as_device(device), copy)
 
 
@@ -97,8 +100,9 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: DTypeLike | None = No
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
     """Ones on the diagonal k, zeros elsewhere."""
-    columns = {} if n_cols is None else {"columns": n_cols}
-    return _on(r.eye(rows=n_rows, **columns, k=k, dtype=dtype), device)
+    n_cols = n_rows if n_cols is None else n_cols
+    k = builtins.max(-n_rows, builtins.min(k, n_cols))  # all diagonals outside are alike, also those past 64 bits
+    return _on(r.eye(rows=n_rows, columns=n_cols, k=k, dtype=dtype), device)
 
 
 def _dtype_of(value: float) -> DType:
@@ -266,6 +270,11 @@ def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
     return x if max is None else r.minimum(x, max)
 
 
+def where(condition: ArrayLike, x1: Any = None, x2: Any = None, /) -> Any:
+    """Elements of x1 where the condition is true, of x2 elsewhere; of the condition alone nonzero(), as NumPy's."""
+    return r.nonzero(condition) if x1 is None and x2 is None else r.where(condition, x1, x2)
+
+
 def _of_parts(function: Any, joined: Any) -> Any:
     """A function of real numbers that of complex ones is that of their parts."""
 
@@ -301,7 +310,7 @@ def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1, NaN for NaN; of complex numbers x / |x|, and 0 for 0."""
     if isinstance(x, Array) and x.dtype is complex64:
         size = r.abs(x)
-        return r.where(r.equal(size, 0), x * 0, x / size)
+        return r.where(r.equal(size, 0), asarray(0j), x / size)
     return r.sign(x)
 
 
@@ -329,6 +338,17 @@ _round = _of_parts(r.round, r.complex)
 def concat(arrays: Sequence[ArrayLike] | Array, /, *, axis: int | None = 0) -> Array:
     """The arrays one after the other along an axis; flattened first if it is None."""
     return r.concat_flattened(arrays) if axis is None else r.concat(arrays, axis=axis)
+
+
+def expand_dims(x: ArrayLike, /, axis: int | Sequence[int]) -> Array:
+    """The array with new axes of one element, which stand at these places of the result."""
+    x = asarray(x)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    rank = x.ndim + len(axes)
+    for a in axes:
+        if not -rank <= a < rank:
+            raise IndexError(f"expand_dims: axis {a} is outside of the result's {rank} axes")
+    return r.expand_dims(x, axis=axes)
 
 
 def repeat(x: Array, repeats: ArrayLike, /, *, axis: int | None = None) -> Array:
@@ -374,6 +394,14 @@ def take(x: Array, indices: ArrayLike, /, *, axis: int | None = None) -> Array:
             raise ValueError(f"take: axis is needed for an array of {x.ndim} axes")
         axis = 0
     return r.gather(x, indices, axis=axis)
+
+
+def take_along_axis(x: ArrayLike, indices: ArrayLike, /, axis: int | None = -1) -> Array:
+    """Single elements along an axis: those of x at the indices, which have as many axes as x; other axes than `axis`
+    broadcast. Of all elements in a row if axis is None. NumPy's take_along_axis."""
+    if axis is None:
+        x, axis = r.flatten(x), 0
+    return r.gather_elements(x, indices, axis=axis)
 
 
 def reshape(x: ArrayLike, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Array:
@@ -426,6 +454,9 @@ def searchsorted(x1: ArrayLike, x2: ArrayLike, /, *, side: str = "left", sorter:
     >>> wf.searchsorted(wf.asarray([1, 3, 5]), wf.asarray([0, 3, 9]))
     Array([0, 1, 3], dtype=int32)
     """
+    x1 = asarray(x1)
+    if isinstance(x2, (bool, int, float)):
+        x2 = asarray(x2, dtype=result_type(x1, x2))  # a number has the array's type
     return r.searchsorted(x1 if sorter is None else r.gather(x1, sorter), asarray(x2), side=side)
 
 
@@ -442,6 +473,16 @@ def sort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: b
 def argsort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """The indices that sort the elements along an axis."""
     return r.argsort(x, axis=axis, descending=descending)
+
+
+def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
+    """Which elements of x1 are among those of x2; which are not with invert. A number has the array's type."""
+    if isinstance(x1, (bool, int, float)):
+        x1 = asarray(x1, dtype=result_type(x1, x2) if isinstance(x2, Array) else None)
+    elif isinstance(x2, (bool, int, float)):
+        x1 = asarray(x1)
+        x2 = asarray(x2, dtype=result_type(x1, x2))
+    return r.isin(x1, x2, invert=invert)
 
 
 class UniqueAllResult(NamedTuple):
@@ -461,9 +502,27 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: Array
 
 
+def _unique(x: ArrayLike) -> Any:
+    """(values, where each is first, of each element which it is, how often each occurs)"""
+    x = asarray(x)
+    if x.dtype is not complex64:
+        return r.unique(x)
+    # In the order of their real parts, then of the imaginary ones. NaN differs from NaN.
+    row = r.flatten(x)
+    if row.size == 0:
+        return (row, zeros(0, dtype=int32), zeros(x.shape, dtype=int32), zeros(0, dtype=int32))
+    order = r.lexsort([r.imag(row), r.real(row)])
+    ordered = r.gather(row, order)
+    differs = r.concat([ones(1, dtype=_core.bool), r.not_equal(ordered[1:], ordered[:-1])])
+    groups = r.cumulative_sum(differs, dtype=int32) - 1
+    starts = r.nonzero(differs)[0]
+    counts = r.concat([starts[1:], full(1, row.size, dtype=starts.dtype)]) - starts
+    return ordered[differs], order[differs], r.reshape(r.gather(groups, r.argsort(order)), shape=x.shape), counts
+
+
 def unique_all(x: ArrayLike, /) -> UniqueAllResult:
     """Each value once, in order; where it stands first; of each element which it is; how often it occurs."""
-    return UniqueAllResult(*r.unique(x))
+    return UniqueAllResult(*_unique(x))
 
 
 def unique_counts(x: ArrayLike, /) -> UniqueCountsResult:
@@ -473,19 +532,19 @@ def unique_counts(x: ArrayLike, /) -> UniqueCountsResult:
     >>> wf.unique_counts(wf.asarray([3, 1, 3])).counts
     Array([1, 2], dtype=int32)
     """
-    all = r.unique(x)
+    all = _unique(x)
     return UniqueCountsResult(all[0], all[3])
 
 
 def unique_inverse(x: ArrayLike, /) -> UniqueInverseResult:
     """Each value once, in order, and of each element which it is."""
-    all = r.unique(x)
+    all = _unique(x)
     return UniqueInverseResult(all[0], all[2])
 
 
 def unique_values(x: ArrayLike, /) -> Array:
     """Each value once, in order."""
-    return r.unique(x)[0]
+    return _unique(x)[0]
 
 
 # ---- Products and norms
@@ -523,6 +582,31 @@ def cond(x: ArrayLike, /, p: Any = None) -> Array:
     return r.condition_number(x, ord="two" if p is None else _order("cond", p))
 
 
+def _above(x: Array, rtol: Any, values: Array) -> Array:
+    """Which singular values are more than rtol, of which each matrix may have its own, times the largest."""
+    least = asarray(rtol)[..., None] * r.max(values, axis=-1, keepdims=True) if values.shape[-1] else values
+    return r.greater(values, least)
+
+
+def pinv(x: ArrayLike, /, *, rtol: float | ArrayLike | None = None) -> Array:
+    """The pseudoinverse of matrices: singular values of at most rtol times the largest count as zero. rtol is one number
+    or one for each matrix, by default max(M, N) times the type's epsilon."""
+    if rtol is None or isinstance(rtol, (int, float)):
+        return r.pinv(x, rtol=rtol)
+    x = asarray(x)
+    u, values, vh = r.svd(x, full_matrices=False)
+    inverse = r.where(_above(x, rtol, values), r.reciprocal(values), 0)
+    return matmul(conj(r.matrix_transpose(vh)) * astype(inverse[..., None, :], x.dtype), conj(r.matrix_transpose(u)))
+
+
+def matrix_rank(x: ArrayLike, /, *, rtol: float | ArrayLike | None = None) -> Array:
+    """How many singular values of each matrix are more than rtol times the largest; rtol is that of pinv()."""
+    if rtol is None or isinstance(rtol, (int, float)):
+        return r.matrix_rank(x, rtol=rtol)
+    x = asarray(x)
+    return r.sum(_above(x, rtol, r.svdvals(x)), axis=-1, dtype=int32)
+
+
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
     """The frequencies of fft()'s results, for samples at distances d."""
     return _on(r.fftfreq(n=n, spacing=d, dtype=dtype), device)
@@ -555,8 +639,8 @@ class ArrayNamespaceInfo:
     def default_device(self) -> Device:
         return _core.default_device()
 
-    def devices(self) -> list[Device]:
-        return [_core.open_device(d[0]) for d in _core.available_devices()]
+    def devices(self) -> tuple[Device, ...]:
+        return tuple(_core.open_device(d[0]) for d in _core.available_devices())
 
     def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, Any]:
         return {"real floating": float32, "complex floating": complex64, "integral": int32, "indexing": int32}

@@ -24,17 +24,17 @@ MODULES: dict[str, str] = {
         maximum minimum equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor
         logical_not bitwise_and bitwise_or bitwise_xor bitwise_not=bitwise_invert shift_left=bitwise_left_shift
         shift_right=bitwise_right_shift popcount=bitwise_count clz=count_leading_zeros
-        signbit imag angle where isclose allclose nan_to_num sinc
+        signbit imag angle isclose allclose nan_to_num sinc
 
         all any sum prod mean max min argmax argmin count_nonzero variance=var deviation=std median ptp average
         cumulative_sum cumulative_prod cummax cummin diff trapezoid cumulative_trapezoid nonzero
         nansum nanprod nanmean nanmax nanmin nanargmax nanargmin nanmedian nanstd nanvar nancumsum nancumprod
         quantile nanquantile quantiles nanquantiles histogram histogram2d bincount digitize cov corrcoef mode
 
-        partition argpartition lexsort top_k isin union1d intersect1d setdiff1d setxor1d
-        compress gather_elements=take_along_axis scatter_elements
+        partition argpartition lexsort top_k union1d intersect1d setdiff1d setxor1d
+        compress scatter_elements
 
-        broadcast_arrays broadcast_to expand_dims flip flatten=ravel matrix_transpose moveaxis permute=permute_dims
+        broadcast_arrays broadcast_to flip flatten=ravel matrix_transpose moveaxis permute=permute_dims
         squeeze stack unstack tile tril triu diag diagonal pad
         vecdot inner outer kron cross trace multi_dot
         polyval polyfit vander interp gradient gradients unwrap convolve correlate
@@ -45,7 +45,7 @@ MODULES: dict[str, str] = {
     "weft.linalg": """
         cholesky cholesky_ex cholesky_inverse cholesky_solve cross det diagonal eig eigh eigh_ex
         eigvals eigvalsh expm inv inv_ex lstsq lstsq_svd lu lu_factor lu_solve matrix_power
-        matrix_rank matrix_transpose multi_dot outer pinv qr slogdet solve solve_ex solve_triangular svd svdvals trace
+        matrix_transpose multi_dot outer qr slogdet solve solve_ex solve_triangular svd svdvals trace
         vecdot vector_norm
     """,
     "weft.fft": """
@@ -113,13 +113,14 @@ _PARAMETERS_OF: dict[str, dict[str, str]] = {
     "tril": {"diagonal": "k"},
     "triu": {"diagonal": "k"},
     "eye": {"diagonal": "k"},
+    "bincount": {"minimum_length": "minlength"},
 }
 # What has a default is given by name, as in the standard, but for these.
 _POSITIONAL = {"axis", "axes", "shape", "q", "k", "n", "s", "source", "destination"}
+# Those in another order than the row's.
+_FIRST = {"diff": "n"}
 # Rows that take any number of arrays instead of a sequence.
 _STARRED = {"broadcast_arrays", "einsum"}
-# What has a default in Python that the row does not say: its value.
-_DEFAULTS = {("gather_elements", "axis"): -1}
 
 # ---- Results of several arrays.
 
@@ -205,11 +206,9 @@ def _parameters(row: dict[str, Any]) -> list[tuple[Any, ...]]:
         (optional if arity == "optional" else operands).append(given)
     for attribute, kind, default, has_default, is_optional, _, _ in row["attributes"]:
         text = parameter_name(name, attribute)
-        if (name, attribute) in _DEFAULTS:
-            default, has_default = _DEFAULTS[name, attribute], True
         required = not has_default and not is_optional
         is_dtype = kind == "text" and attribute in ("dtype", "type")
-        if is_dtype:
+        if is_dtype or default == ():  # what an empty list means None says, too
             default = None
         positional = required or (text in _POSITIONAL)
         may_be_none = not required and default is None
@@ -218,7 +217,7 @@ def _parameters(row: dict[str, Any]) -> list[tuple[Any, ...]]:
     # A starred parameter takes what stands behind it, and so is the last of the positional ones.
     if any(p[5] for p in operands):
         return needed + operands + [(*p[:4], False, *p[5:]) for p in optional + others]
-    others.sort(key=lambda p: not p[4])
+    others.sort(key=lambda p: (not p[4], p[0] != _FIRST.get(name)))
     keywords = [p for p in others if not p[4]]
     return operands + needed + [p for p in others if p[4]] + optional_by_name(name, optional) + keywords
 

@@ -1,7 +1,7 @@
 """Linear algebra: decompositions, systems, norms and products of matrices, which are the last two axes."""
 
-from ._array_api import cond, matmul, matrix_norm, tensordot
+from ._array_api import cond, matmul, matrix_norm, matrix_rank, pinv, tensordot
 from ._functions import fill
 
-__all__ = fill("weft.linalg", globals()) + ["cond", "matmul", "matrix_norm", "tensordot"]
+__all__ = fill("weft.linalg", globals()) + ["cond", "matmul", "matrix_norm", "matrix_rank", "pinv", "tensordot"]
 del fill

@@ -64,6 +64,7 @@ struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_thi
     InlineList<const DeviceData*, 16> bound;  // of inputs, then outputs; null: not given
     InlineList<char, 16> number_given;
     InlineList<std::uint64_t, 16> numbers;  // bits
+    mutable bool overwrote = false;         // donated inputs: they hold no values if it fails now
   };
   // The calls on the cpu, with memory for intermediates and numbers.
   struct HostCalls {
@@ -140,6 +141,8 @@ struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_thi
   template <class F>
   auto of_call(const compiler::ScheduledCall& call, const F& f) const;
   void launch(Stream& stream, const Step& step) const;
+  // Whether one of these calls writes to memory that an input was donated with.
+  bool overwrites_donated(int first, int end) const;
   PreparedCall prepared(const Step& step) const;
 
   // ---- report.cc

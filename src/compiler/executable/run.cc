@@ -1,6 +1,7 @@
 // A run, on a GPU or the CPU.
 #include "compiler/executable/impl.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -69,6 +70,9 @@ Future<void> Executable::Impl::run(Stream* stream, std::span<const Given> inputs
     bind(run, outputs, outputs_);
     set_numbers(run, numbers);
     check_all_bound(run);
+    for (std::size_t p = 0; p < outputs_.first; ++p) {
+      if (run.bound[p]) run.bound[p]->require_values();
+    }
     for (std::size_t p = outputs_.first; p < run.bound.size(); ++p) {
       const bool donated = std::ranges::binary_search(donors_, p, {}, &std::pair<std::size_t, std::size_t>::first);
       if (!donated) run.bound[p]->overwritten();
@@ -91,7 +95,24 @@ Future<void> Executable::Impl::run(Stream* stream, std::span<const Given> inputs
   } catch (const DeviceLost&) {
     if (device.is_gpu() && gpu::CallbacksHeld::none()) device.gpu().impl().context->notify_lost();
     throw;
+  } catch (...) {
+    // It was interrupted, say.
+    if (run.overwrote) {
+      for (const auto& [output, input] : donors_) run.bound[input]->spoil();
+    }
+    throw;
   }
+}
+
+bool Executable::Impl::overwrites_donated(int first, int end) const {
+  if (donors_.empty()) return false;
+  const auto calls =
+      std::span(schedule_.calls).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
+  return std::ranges::any_of(calls, [&](const compiler::ScheduledCall& call) {
+    return std::ranges::any_of(call.outputs, [&](const compiler::StoredView& y) {
+      return schedule_.storages[static_cast<std::size_t>(y.storage)].donor >= 0;
+    });
+  });
 }
 
 Future<void> Executable::Impl::run_on_gpu(std::unique_lock<OwnedMutex>& lock, const Run& run, gpu::Encoder* encoder) {
@@ -139,9 +160,11 @@ void Executable::Impl::replay(Recorded& recorded, const Run& run, gpu::Encoder& 
     bool& divided;
     std::vector<View> conditions;
     std::vector<Step> dumped;
+    const Run& run;
 
     void calls(int first, int end) {
       if (first == end) return;
+      if (!run.overwrote) run.overwrote = impl.overwrites_donated(first, end);
       if (!dumped.empty()) {
         encoder.flush();  // what it holds comes before
         return impl.run_and_dump(
@@ -168,7 +191,8 @@ void Executable::Impl::replay(Recorded& recorded, const Run& run, gpu::Encoder& 
                   encoder,
                   divided,
                   conditions(memory_, bound),
-                  dumps ? steps(memory_, bound) : std::vector<Step>()};
+                  dumps ? steps(memory_, bound) : std::vector<Step>(),
+                  run};
   compiler::run_blocks(schedule_.blocks, 0, static_cast<int>(schedule_.calls.size()), replayed);
 }
 
@@ -199,15 +223,20 @@ void Executable::Impl::run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run&
     Impl& impl;
     cpu::Executor& executor;
     HostCalls& host;
+    const Run& given;
     bool dumps = flag_on(Flag::dump_values), timed = cpu::steps_are_timed();
 
     void calls(int first, int end) {
       const auto steps =
           std::span(host.steps).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
-      if (dumps) return impl.run_and_dump(&executor, steps);
+      if (dumps) {
+        given.overwrote |= impl.overwrites_donated(first, end);
+        return impl.run_and_dump(&executor, steps);
+      }
       for (const Step& step : steps) {
-        // Donated inputs would be lost with the results.
         check_interruption();
+        if (!given.overwrote) given.overwrote = impl.overwrites_donated(first, first + 1);
+        ++first;
         if (!timed)
           run(step);
         else
@@ -231,7 +260,7 @@ void Executable::Impl::run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run&
       set_index(host.indices[index_of(block)], index);
     }
   };
-  HostRun host{*this, executor, *calls};
+  HostRun host{*this, executor, *calls, run};
   compiler::run_blocks(schedule_.blocks, 0, static_cast<int>(schedule_.calls.size()), host);
   if (in_use) return;
   lock.lock();

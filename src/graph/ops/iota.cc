@@ -99,6 +99,14 @@ Tensor number_in(const FloatRamp& ramp, double value) {
   return Graph::scalar(static_cast<std::int64_t>(std::llrint(std::ldexp(value, -ramp.exponent))), DType::i64);
 }
 
+// Whether the ramp's arithmetic gives a number that it begins or ends with as f32 has it. Scaled integers do not where
+// the number is many orders of magnitude less than how far the ramp reaches.
+bool is_exact_in(const FloatRamp& ramp, double value) {
+  if (!ramp.in.scaled) return true;
+  const std::int64_t v = (std::llrint(std::ldexp(value, -ramp.exponent)) + 512) & -1024;
+  return static_cast<float>(std::ldexp(static_cast<double>(v), ramp.exponent)) == static_cast<float>(value);
+}
+
 // Data that a kernel computes on the host: for f64, which GPUs store but do not compute, and for numbers past the range
 // of f32.
 template <class F>
@@ -160,7 +168,7 @@ Tensor ramp(const Number& start, const Number& step, std::int64_t count, DType d
   const double last = first + static_cast<double>(std::max<std::int64_t>(count - 1, 0)) * by;
   const double reach = std::max({std::abs(first), std::abs(last), std::abs(last - first)});
   const auto form = dtype == DType::f64 ? std::nullopt : float_ramp(first, by, reach);
-  if (!form) {
+  if (!form || !is_exact_in(*form, first)) {
     return made_on_host(dtype, {count}, [&](Stream& s, const View& y) { kernels::arange(s, start, step, y); });
   }
   std::vector<Tensor> operands{i, number_in(*form, first), number_in(*form, by)};
@@ -174,7 +182,7 @@ Tensor ramp_between(double start, double stop, std::int64_t count, DType dtype) 
   const double reach = std::max({std::abs(start), std::abs(stop), std::abs(stop - start)});
   const bool finite = std::isfinite(start) && std::isfinite(stop);  // (NaN is no maximum)
   const auto form = dtype == DType::f64 || !finite ? std::nullopt : float_ramp(start, step, reach);
-  if (!form) {
+  if (!form || !is_exact_in(*form, start) || !is_exact_in(*form, stop)) {
     return made_on_host(dtype, {count}, [&](Stream& s, const View& y) { kernels::linspace(s, start, stop, y); });
   }
   const Tensor i = iota(count);
