@@ -1,11 +1,11 @@
 // Lines of Python programs, for errors that show only when tensors are computed. Each call looks its line up, which
 // takes less than 0.1 µs: files of code objects, and lines of their instructions, are looked up once.
+#include "core.h"  // Python's own header comes before all others
+
 #include <array>
 #include <cstdint>
 #include <set>
 #include <string>
-
-#include "core.h"
 
 namespace weft::python {
 namespace {
