@@ -182,7 +182,7 @@ Tensors scanned(Tracer& tracer, const Node& node, const GraphProto& body, const 
   std::vector<Values> results(body.outputs.size() - count);
   for (std::int64_t i = 0; i < length; ++i) {
     Values inputs = carries;
-    for (const Tensor& x : slices) inputs.push_back({.tensor = squeeze(slice(x, 0, i, i + 1), {0})});
+    for (const Tensor& x : slices) inputs.push_back({.tensor = squeeze(slice(x, 0, i, i + 1), 0)});
     Values made = tracer.call_graph(body, node, std::format("{}{}", part, i), std::move(inputs));
     carries.assign(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(count));
     for (std::size_t k = 0; k < results.size(); ++k) results[k].push_back(made[count + k]);
@@ -222,7 +222,7 @@ Values scan_graph(Tracer& tracer, const Node& node, const std::string&) {
     const int axis = batched ? 1 : axis_of(node, in_axes[i], x.rank());
     if (axis >= x.rank()) node.fail("a scanned input of rank {}", x.rank());
     x = moveaxis(x, axis, 0);
-    slices.push_back(in_ways[i] ? flip(x, {0}) : x);
+    slices.push_back(in_ways[i] ? flip(x, 0) : x);
     if (x.shape()[0] != slices[0].shape()[0]) node.fail("scanned inputs of {} and {} elements", slices[0].shape()[0], x.shape()[0]);
   }
   Tensors results;
@@ -230,7 +230,7 @@ Values scan_graph(Tracer& tracer, const Node& node, const std::string&) {
     const std::int64_t batches = slices[0].shape()[1];
     std::vector<Tensors> parts(states + outputs);
     for (std::int64_t b = 0; b < batches; ++b) {
-      const auto of_batch = [&](const Tensor& x, int axis) { return squeeze(slice(x, axis, b, b + 1), {axis}); };
+      const auto of_batch = [&](const Tensor& x, int axis) { return squeeze(slice(x, axis, b, b + 1), axis); };
       Values own;
       for (const Value& v : initial) own.push_back({.tensor = of_batch(v.tensor, 0)});
       Tensors own_slices;
@@ -244,7 +244,7 @@ Values scan_graph(Tracer& tracer, const Node& node, const std::string&) {
     results = scanned(tracer, node, body, "", initial, slices);
     for (std::size_t k = 0; k < outputs; ++k) {
       Tensor& y = results[states + k];
-      if (out_ways[k]) y = flip(y, {0});
+      if (out_ways[k]) y = flip(y, 0);
       y = moveaxis(y, 0, axis_of(node, out_axes[k], y.rank()));
     }
   }
@@ -317,7 +317,7 @@ Values split_to_sequence(Tracer&, const Node& node, const std::string&) {
   for (const std::int64_t n : sizes) {
     if (n < 0 || n > size - at) node.fail("parts that are not the {} elements of the axis", size);
     const Tensor part = slice(x, axis, at, at + n);
-    parts.push_back({.tensor = keeps ? part : squeeze(part, {axis})});
+    parts.push_back({.tensor = keeps ? part : squeeze(part, axis)});
     at += n;
   }
   if (at != size) node.fail("parts of {} elements in all, and the axis has {}", at, size);

@@ -113,7 +113,7 @@ Tensor prelu(const Node& n) {
   Tensor slope = n.in(1);
   // Before opset 7 a slope for each channel is a vector.
   if (n.version() < 7 && slope.rank() == 1 && slope.size() > 1) {
-    for (int d = 2; d < x.rank(); ++d) slope = expand_dims(slope, {slope.rank()});
+    for (int d = 2; d < x.rank(); ++d) slope = expand_dims(slope, slope.rank());
   }
   return select(x < Number(0), x * slope, x);
 }
