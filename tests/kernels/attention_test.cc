@@ -285,7 +285,7 @@ class Attention : public testing::TestWithParam<std::string> {
         {.kind = AttentionKind::decode, .threads = 32, .rows = 3, .chunk = 1, .lanes_per_key = 8, .kv_splits = 4},
         {.threads = 128, .rows = 2, .threads_per_row = 2, .chunk = 8, .tile = 32},
         {.threads = 64, .rows = 2, .threads_per_row = 4, .chunk = 4, .tile = 16, .kv_splits = 2},
-        {.threads = 32, .threads_per_row = 8, .chunk = 2, .tile = 8},
+        {.threads = 32, .threads_per_row = 4, .chunk = 2, .tile = 8},
     };
   }
 };
