@@ -57,8 +57,7 @@ Port port_of(const ValueInfoProto& info) {
 template <class F>
 void each_node(std::span<const NodeProto> nodes, const std::map<std::string, std::int64_t, std::less<>>& opsets, const F& f) {
   for (const NodeProto& node : nodes) {
-    const auto it = opsets.find(node.domain);
-    f(node, it == opsets.end() ? (node.domain.empty() ? 0 : 1) : it->second);
+    f(node, version_of(opsets, node.domain));
     for (const AttributeProto& a : node.attributes) {
       for (const auto& graph : a.graphs) each_node(graph->nodes, opsets, f);
     }

@@ -261,6 +261,11 @@ const AttributeProto* NodeProto::attribute(std::string_view of_name) const {
   return found == attributes.end() ? nullptr : &*found;
 }
 
+std::int64_t version_of(const Opsets& opsets, std::string_view domain) {
+  const auto found = opsets.find(domain);
+  return found != opsets.end() ? found->second : domain.empty() ? 0 : 1;
+}
+
 ModelProto parse_model(Bytes bytes) {
   ModelProto m;
   bool has_graph = false;

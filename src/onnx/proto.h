@@ -108,6 +108,11 @@ struct FunctionProto {
   std::map<std::string, std::int64_t, std::less<>> opsets = {};
 };
 
+// Versions by domain; "" is ai.onnx.
+using Opsets = std::map<std::string, std::int64_t, std::less<>>;
+// The version that is imported of a domain; without one 1, but 0 of ai.onnx, which every model names.
+std::int64_t version_of(const Opsets& opsets, std::string_view domain);
+
 struct ModelProto {
   std::int64_t ir_version = 0;
   std::string producer = {}, producer_version = {}, domain = {};

@@ -160,16 +160,6 @@ void Tracer::add_initializers(Scope& scope, const GraphProto& graph) {
   }
 }
 
-Values Tracer::outputs_of(Scope& scope, const GraphProto& graph) const {
-  Values values;
-  for (const ValueInfoProto& output : graph.outputs) {
-    const Value* value = look_up(scope, output.name);
-    if (!value) throw FormatError("onnx: output '{}' of graph '{}' has no value", output.name, graph.name);
-    values.push_back(*value);
-  }
-  return values;
-}
-
 Values Tracer::trace(const std::map<std::string, std::size_t, std::less<>>& sequences) {
   const GraphProto& graph = source_.model.graph;
   Scope scope{.opsets = &source_.model.opsets};
@@ -185,31 +175,40 @@ Values Tracer::trace(const std::map<std::string, std::size_t, std::less<>>& sequ
       scope.values.insert_or_assign(port.name, Value{.id = port.name});
     }
   }
+  return run(scope, graph);
+}
+
+Values Tracer::run(Scope& scope, const GraphProto& graph) {
+  std::vector<std::string> outputs;
+  for (const ValueInfoProto& output : graph.outputs) outputs.push_back(output.name);
+  return run(scope, graph.nodes, outputs, std::format("graph '{}'", graph.name));
+}
+
+Values Tracer::run(Scope& scope, std::span<const NodeProto> nodes, std::span<const std::string> outputs,
+                   std::string_view what) {
+  // (Not taken off where an error or a stage ends it: require() and in_graph() see to that.)
   scopes_.push_back(&scope);
-  count_uses(scope, graph.nodes);
-  for (const ValueInfoProto& output : graph.outputs) ++scope.uses[output.name];
-  run(scope, graph.nodes);
-  scopes_.pop_back();
-  return outputs_of(scope, graph);
-}
-
-void Tracer::count_uses(Scope& scope, std::span<const NodeProto> nodes) const {
-  each_use(nodes, [&](const std::string& name) { ++scope.uses[name]; });
-}
-
-void Tracer::run(Scope& scope, std::span<const NodeProto> nodes) {
   if (scopes_.size() > kDeepest) throw FormatError("onnx: more than {} graphs and functions within each other", kDeepest);
+  each_use(nodes, [&](const std::string& name) { ++scope.uses[name]; });
+  for (const std::string& name : outputs) ++scope.uses[name];
   for (const NodeProto& node : nodes) {
     try {
       run_node(scope, node);
     } catch (const Error& e) {
-      const auto it = scope.opsets->find(node.domain);
       throw_in_context(e, std::format("node '{}' ({}{}{}, opset {})", place_of(node), node.domain,
                                       node.domain.empty() ? "" : ".", node.op_type,
-                                      it == scope.opsets->end() ? 0 : it->second));
+                                      version_of(*scope.opsets, node.domain)));
     }
     each_use(std::span(&node, 1), [&](const std::string& name) { --scope.uses[name]; });
   }
+  scopes_.pop_back();
+  Values values;
+  for (const std::string& name : outputs) {
+    const Value* value = look_up(scope, name);
+    if (!value) throw FormatError("onnx: output '{}' of {} has no value", name, what);
+    values.push_back(*value);
+  }
+  return values;
 }
 
 void Tracer::run_node(Scope& scope, const NodeProto& given) {
@@ -248,9 +247,8 @@ void Tracer::run_node(Scope& scope, const NodeProto& given) {
     operands.push_back(value);
   }
   const std::string path = scope.prefix + place_of(*node) + "/";
-  const auto opset = scope.opsets->find(node->domain);
   const FunctionProto* function = source_.find_function(*node);
-  const std::int64_t version = opset == scope.opsets->end() ? (node->domain.empty() ? 0 : 1) : opset->second;
+  const std::int64_t version = version_of(*scope.opsets, node->domain);
   if (version == 0) throw FormatError("the model imports no opset of ai.onnx");
   Values values;
   const ControlRow* control = find_control_row(node->domain, node->op_type, version);
@@ -302,18 +300,7 @@ Values Tracer::call_function(const FunctionProto& function, const NodeProto& nod
     // What is left out is an optional without a value.
     scope.values[function.inputs[i]] = i < operands.size() && operands[i] ? *operands[i] : Value{};
   }
-  scopes_.push_back(&scope);
-  count_uses(scope, function.nodes);
-  for (const std::string& name : function.outputs) ++scope.uses[name];
-  run(scope, function.nodes);
-  scopes_.pop_back();
-  Values values;
-  for (const std::string& name : function.outputs) {
-    const Value* value = look_up(scope, name);
-    if (!value) throw FormatError("output '{}' of function {} has no value", name, function.name);
-    values.push_back(*value);
-  }
-  return values;
+  return run(scope, function.nodes, function.outputs, std::format("function {}", function.name));
 }
 
 Values Tracer::call_graph(const GraphProto& graph, const Node& node, std::string_view part, Values inputs) {
@@ -332,12 +319,7 @@ Values Tracer::call_graph(const GraphProto& graph, const Node& node, std::string
     if (inputs[i].id.empty()) define(scope, name, std::move(inputs[i]));
     else scope.values.insert_or_assign(name, std::move(inputs[i]));
   }
-  scopes_.push_back(&scope);
-  count_uses(scope, graph.nodes);
-  for (const ValueInfoProto& output : graph.outputs) ++scope.uses[output.name];
-  run(scope, graph.nodes);
-  scopes_.pop_back();
-  return outputs_of(scope, graph);
+  return run(scope, graph);
 }
 
 }  // namespace weft::onnx

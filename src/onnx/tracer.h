@@ -102,8 +102,9 @@ class Tracer {
     const NodeProto* call = nullptr;
   };
 
-  void count_uses(Scope& scope, std::span<const NodeProto> nodes) const;
-  void run(Scope& scope, std::span<const NodeProto> nodes);
+  // The values of the outputs behind the nodes; `what` has them, in errors.
+  Values run(Scope& scope, std::span<const NodeProto> nodes, std::span<const std::string> outputs, std::string_view what);
+  Values run(Scope& scope, const GraphProto& graph);
   void run_node(Scope& scope, const NodeProto& node);
   Values compute(const OperatorRow& row, const Node& node, bool known);
   Values call_function(const FunctionProto& function, const NodeProto& node, const std::string& path,
@@ -111,7 +112,6 @@ class Tracer {
   const Value* look_up(const Scope& scope, const std::string& name) const;
   void define(Scope& scope, const std::string& name, Value value);
   void add_initializers(Scope& scope, const GraphProto& graph);
-  Values outputs_of(Scope& scope, const GraphProto& graph) const;
   Tensor input(const std::string& id, const TensorType& type);
   [[noreturn]] void require(const std::string& id) const;
 
