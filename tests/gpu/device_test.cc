@@ -4,8 +4,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "core/compiler.h"
+#include "gpu/driver_problems.h"
 #include "gpu/kernel.h"
 #include "gpu/score.h"
 #include "weft/error.h"
@@ -334,6 +336,32 @@ TEST_F(DeviceTest, SoftwareIsOnlyTakenWhenAskedFor) {
   }
   EXPECT_FALSE(Device::open("cpu").is_gpu());
 }
+
+#ifdef __linux__
+// A driver whose libraries are missing is named, with the one that is.
+TEST(NoAdapter, SaysWhatDriversMiss) {
+  const auto folder = std::filesystem::temp_directory_path() / "weft_drivers_test";
+  std::filesystem::create_directories(folder);
+  const auto manifest = [&](const char* file, const char* text) {
+    std::ofstream(folder / file) << text;
+    return (folder / file).string();
+  };
+  const std::string missing = manifest("a.json", R"({"ICD": {"library_path": "libGLX_nvidia.so.999"}})");
+  const std::string broken = manifest("b.json", "{");
+  const char* const before = std::getenv("VK_DRIVER_FILES");
+  const std::string kept = before ? before : "";
+  setenv("VK_DRIVER_FILES", (missing + ":" + broken + ":/nonexistent.json").c_str(), 1);
+  const auto problems = gpu::driver_problems();
+  before ? setenv("VK_DRIVER_FILES", kept.c_str(), 1) : unsetenv("VK_DRIVER_FILES");
+  std::filesystem::remove_all(folder);
+  EXPECT_THAT(problems, testing::IsSupersetOf({
+                            testing::AllOf(testing::HasSubstr("libGLX_nvidia.so.999: cannot open"),
+                                           testing::HasSubstr(missing), testing::HasSubstr("libxext6")),
+                            testing::AllOf(testing::HasSubstr(broken), testing::HasSubstr("does not name")),
+                            testing::HasSubstr("/nonexistent.json, which is not there"),
+                        }));
+}
+#endif
 
 // A process in which no driver is found.
 TEST(NoAdapter, IsTypedAndTheCpuIsTaken) {
