@@ -21,6 +21,7 @@ constexpr std::chrono::seconds kPatience(10);
 unsigned long main_thread = 0;
 std::atomic<unsigned long> ender = 0;
 std::atomic<bool> ending = false;
+std::atomic<int> returning = 0;  // threads that take Python's lock again
 
 // What was dropped since Python's lock was held last.
 struct Dropped {
@@ -90,9 +91,15 @@ Released::Released() {
 Released::~Released() {
   PyThreadState* const python = state_->python;
   state_.reset();
-  // The interpreter would end the thread in here, through frames that allow no exception.
-  if (ending && PyThread_get_thread_ident() != ender) std::this_thread::sleep_for(kPatience);
+  // The interpreter would end the thread in PyEval_RestoreThread, through frames that allow no exception.
+  ++returning;
+  if (ending && PyThread_get_thread_ident() != ender) {
+    --returning;
+    std::this_thread::sleep_for(kPatience);
+    ++returning;
+  }
   PyEval_RestoreThread(python);
+  --returning;
 }
 
 void add_waiting(nb::module_& m) {
@@ -111,6 +118,9 @@ void add_waiting(nb::module_& m) {
   m.def("begin_end", [] {
     ender = PyThread_get_thread_ident();
     ending = true;
+    // Those that wait for Python's lock get it.
+    const nb::gil_scoped_release others_run;
+    while (returning > 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
   });
   end_before_static_objects();
 }

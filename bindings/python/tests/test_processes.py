@@ -130,18 +130,20 @@ def test_an_uncaught_error_leaks_nothing():
     assert "ValueError" in done.stderr and "leaked" not in done.stderr, done.stderr
 
 
-def test_daemon_threads_at_the_end():
+# Threads that compute, and such as mostly wait for Python's lock.
+@pytest.mark.parametrize("threads, size", [(3, 200), (30, 20)])
+def test_daemon_threads_at_the_end(threads, size):
     for _ in range(3):
         succeeds(
-            """
+            f"""
             import threading, time
-            x = wf.random.normal((200, 200)); wf.wait(x)
+            x = wf.random.normal(({size}, {size})); wf.wait(x)
             def work():
                 y = x
                 while True:
                     y = wf.tanh(y @ x * 0.01)
                     wf.wait(y)
-            started = [threading.Thread(target=work, daemon=True) for _ in range(3)]
+            started = [threading.Thread(target=work, daemon=True) for _ in range({threads})]
             for t in started: t.start()
             time.sleep(0.2)
             print("end", flush=True)
