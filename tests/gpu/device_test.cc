@@ -354,12 +354,11 @@ TEST(NoAdapter, SaysWhatDriversMiss) {
   const auto problems = gpu::driver_problems();
   before ? setenv("VK_DRIVER_FILES", kept.c_str(), 1) : unsetenv("VK_DRIVER_FILES");
   std::filesystem::remove_all(folder);
-  EXPECT_THAT(problems, testing::IsSupersetOf({
-                            testing::AllOf(testing::HasSubstr("libGLX_nvidia.so.999: cannot open"),
-                                           testing::HasSubstr(missing), testing::HasSubstr("libxext6")),
-                            testing::AllOf(testing::HasSubstr(broken), testing::HasSubstr("does not name")),
-                            testing::HasSubstr("/nonexistent.json, which is not there"),
-                        }));
+  using testing::AllOf, testing::Contains, testing::HasSubstr;
+  EXPECT_THAT(problems, Contains(AllOf(HasSubstr("libGLX_nvidia.so.999: cannot open"), HasSubstr(missing),
+                                       HasSubstr("libxext6"))));
+  EXPECT_THAT(problems, Contains(AllOf(HasSubstr(broken), HasSubstr("does not name"))));
+  EXPECT_THAT(problems, Contains(HasSubstr("/nonexistent.json, which is not there")));
 }
 #endif
 
@@ -393,7 +392,7 @@ TEST(NoAdapter, IsTypedAndTheCpuIsTaken) {
         std::fprintf(stderr, "%s|%s|", said.c_str(), Device::open().reason().c_str());
         std::exit(gpu::adapters().empty() && !said.empty() && !Device::open().is_gpu() ? 0 : 1);
       },
-      testing::ExitedWithCode(0), "^no GPU adapter; adapters here: none .*driver.*\\|cpu: no hardware GPU\\|");
+      testing::ExitedWithCode(0), "^no GPU adapter; adapters here: none .*VK_DRIVER_FILES names /nonexistent.*\\|cpu: no hardware GPU\\|");
   for (const auto& [name, value] : before) value ? setenv(name.c_str(), value->c_str(), 1) : unsetenv(name.c_str());
 }
 

@@ -219,12 +219,18 @@ def test_what_is_computed_leaves_nothing(kind):
     for _ in range(300):
         once()
     gc.collect()
-    live, before, objects = wf.memory.live(), resident(), len(gc.get_objects())
-    for _ in range(3000):
-        once()
-    gc.collect()
+    live, objects, grown = wf.memory.live(), len(gc.get_objects()), []
+    # A driver's own caches and the C library's pools grow now and then; what leaks 1 KB a turn grows each time.
+    for _ in range(3):
+        before = resident()
+        for _ in range(3000):
+            once()
+        gc.collect()
+        grown.append(resident() - before)
+        if grown[-1] < 3 << 20:
+            break
     assert wf.memory.live() <= live + 4096
-    assert resident() - before < 3 << 20
+    assert min(grown) < 3 << 20, grown
     assert len(gc.get_objects()) <= objects + 20
 
 
