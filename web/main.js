@@ -1,7 +1,8 @@
-// The page: opens devices, tells which one computes and how long it takes, and hands it to the three cards.
+// The page: opens devices, tells which one computes and how long it takes, and hands it to the cards.
 import * as weft from './weft/index.js';
 
 import {createDigit} from './digit.js';
+import {createModel} from './model.js';
 import {createPicture} from './picture.js';
 import {createSearch} from './search.js';
 
@@ -68,7 +69,7 @@ export const app = {
     return true;
   },
 };
-const cards = [createPicture(app), createDigit(app), createSearch(app)];
+const cards = [createPicture(app), createDigit(app), createSearch(app), createModel(app)];
 
 // As weft.wasm comes.
 function progress({loaded, total}) {
