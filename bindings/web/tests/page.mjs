@@ -13,6 +13,7 @@ import {brotliDecompressSync, gunzipSync} from 'node:zlib';
 import {serve} from '../../../web/serve.mjs';
 import {SOFTWARE_GPU, withBrowser} from './browser.mjs';
 import {check, close, equal, run, test} from './harness.mjs';
+import {modelProto, tensorProto} from './onnx_writer.mjs';
 
 const [, , site, model, ...rest] = process.argv;
 const server = await serve(site, 0, {model});
@@ -337,6 +338,101 @@ test('a model that is not there is told of', async () => {
   check(await page.get("!document.querySelector('#model-load').hidden"), 'one can try again');
   await page.close();
 });
+
+// ---- Models in ONNX's format
+const onnxShows = "document.querySelector('#onnx-outputs').children.length && !document.querySelector('#onnx-run').disabled";
+// [text of an output's figures, [index, value] of each bar].
+const outputsOf = (page) => page.get(`Array.from(document.querySelectorAll('#onnx-outputs .output'), (output) => [
+  output.querySelector('h3').textContent, output.querySelector('.figures').textContent,
+  Array.from(output.querySelectorAll('li'), (bar) => [bar.firstChild.textContent, bar.querySelector('span').textContent]),
+  Array.from(output.querySelectorAll('p:not(.figures)'), (p) => p.textContent).join()])`);
+
+for (const device of ['cpu', 'gpu']) {
+  test(`a model of ONNX: the example, numbers, sizes (${device})`, onPage(`?device=${device}`, async (page) => {
+    await page.click('#onnx-example');
+    await page.until(onnxShows, 120);
+    check(/9,935 parameters, opset \d+/.test(await page.text('#onnx-about')), await page.text('#onnx-about'));
+    equal(await page.get("document.querySelector('#onnx-inputs label').textContent"), 'pixels: u8 [n, 64]');
+    // The example of a one.
+    const one = reduceLines(EXAMPLES[1]).map((v) => Math.round(16 * v));
+    await page.type('#onnx-input-0', Array.from(one).join(' '));
+    await page.get("document.querySelector('#onnx-input-0').blur()");
+    await page.until(`${onnxShows} && document.querySelector('#onnx-outputs li')?.firstChild.textContent === '1'`, 60);
+    const [[name, figures, bars], [digit, type, , first]] = await outputsOf(page);
+    equal([name, bars.length, digit, type, first], ['probabilities', 5, 'digit', 'i64 [1]', '1']);
+    check(/^f32 \[1, 10\], from/.test(figures) && Number(bars[0][1]) > 0.9, `${figures} ${bars}`);
+    await page.type('#onnx-input-0', '1 2 3');
+    await page.click('#onnx-run');
+    equal(await page.until("!document.querySelector('#onnx-error').hidden && document.querySelector('#onnx-error').textContent"),
+          'pixels: 3 numbers, expected 64 for [1, 64], or one for all');
+    await page.type('#onnx-size-0', '3');
+    await page.type('#onnx-input-0', '7');
+    await page.click('#onnx-run');
+    await page.until(`${onnxShows} && /\\[3, 10\\]/.test(document.querySelector('#onnx-outputs').textContent)`, 60);
+    check(await page.get("document.querySelector('#onnx-error').hidden"), 'the message goes');
+  }));
+}
+
+test('models and pictures that are dropped, and what is none', onPage('?device=cpu', async (page) => {
+  const folder = mkdtempSync(join(tmpdir(), 'weft-page-'));
+  const drop = async (...names) => {
+    const at = await page.place('#onnx-load', 0.9, 0.3), files = names.map((name) => join(folder, name));
+    for (const type of ['dragEnter', 'dragOver', 'drop']) {
+      await page.send('Input.dispatchDragEvent', {type, ...at, data: {items: [], files, dragOperationsMask: 1}});
+    }
+  };
+  const error = () => page.until("!document.querySelector('#onnx-error').hidden && document.querySelector('#onnx-error').textContent", 20);
+  try {
+    // The mean of each channel, with a factor that lies in another file.
+    writeFileSync(join(folder, 'mean.onnx'), modelProto({
+      inputs: [['picture', 'f32', [1, 3, 'h', 'w']]], outputs: [['mean', 'f32', [1, 3]]],
+      nodes: [['ReduceMean', ['picture', 'axes'], ['m'], {keepdims: 0}], ['Mul', ['m', 'factor'], ['mean']]],
+      initializers: [tensorProto('axes', 'i64', [2], BigInt64Array.of(2n, 3n)), tensorProto('factor', 'f32', [1], null, ['factor.bin', 4, 4])],
+    }));
+    writeFileSync(join(folder, 'factor.bin'), new Uint8Array(Float32Array.of(0, 2).buffer));
+    writeFileSync(join(folder, 'wrong.onnx'), 'no model');
+    const red = await page.get(`(async () => {
+      const canvas = new OffscreenCanvas(40, 30), context = canvas.getContext('2d');
+      context.fillStyle = '#f00';
+      context.fillRect(0, 0, 40, 30);
+      return Array.from(new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer()));
+    })()`);
+    writeFileSync(join(folder, 'red.png'), new Uint8Array(red));
+    await drop('red.png');
+    check(/red.png is no file with .onnx at the end of its name/.test(await error()), await error());
+    await drop('wrong.onnx');
+    check(/'model\/wrong.onnx': onnx:/.test(await error()), await error());
+    await drop('mean.onnx');
+    check(/factor.bin: no such file, in which the model has weights/.test(await error()), await error());
+    await drop('factor.bin', 'mean.onnx');
+    await page.until(onnxShows, 30);
+    await drop('red.png');
+    await page.until(`${onnxShows} && document.querySelector('#onnx-outputs span')?.textContent === '2'`, 30);
+    const [[, figures, bars]] = await outputsOf(page);
+    equal([figures, bars], ['f32 [1, 3], from 0 to 2', [['0', '2'], ['1', '0'], ['2', '0']]]);
+    await page.get("(() => { const s = document.querySelector('#onnx-inputs select'); s.value = 'From −1 to 1'; s.onchange(); })()");
+    await page.until(`${onnxShows} && /from -2 to 2/.test(document.querySelector('#onnx-outputs').textContent)`, 30);
+  } finally {
+    rmSync(folder, {recursive: true});
+  }
+}));
+
+test('a model of ONNX from an address, which the browser keeps', onPage('?device=cpu', async (page) => {
+  const load = async (address) => {
+    await page.get(`(() => { document.querySelector('#onnx-outputs').replaceChildren(); document.querySelector('#onnx-url').value = '${address}'; document.querySelector('#onnx-fetch').click(); })()`);
+  };
+  await load(`${origin}digits.onnx`);
+  await page.until(onnxShows, 30);
+  equal(await page.get("caches.open('weft-onnx').then((c) => c.keys()).then((k) => k.map(({url}) => url))"), [`${origin}digits.onnx`]);
+  await page.send('Network.enable');
+  await page.send('Network.emulateNetworkConditions', {offline: true, latency: 0, downloadThroughput: 0, uploadThroughput: 0});
+  await load(`${origin}digits.onnx`);
+  await page.until(onnxShows, 30);
+  await page.send('Network.emulateNetworkConditions', {offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1});
+  await load(' ');
+  check(/the address is empty/.test(await page.until("document.querySelector('#onnx-error').textContent")), 'it says so');
+  await page.get("caches.delete('weft-onnx')");
+}));
 
 // ---- Devices and tabs
 test('the switch changes the device for all three', onPage('?device=cpu', async (page) => {
