@@ -360,7 +360,7 @@ for (const device of ['cpu', 'gpu']) {
     await page.until(`${onnxShows} && document.querySelector('#onnx-outputs li')?.firstChild.textContent === '1'`, 60);
     const [[name, figures, bars], [digit, type, , first]] = await outputsOf(page);
     equal([name, bars.length, digit, type, first], ['probabilities', 5, 'digit', 'i64 [1]', '1']);
-    check(/^f32 \[1, 10\], from/.test(figures) && Number(bars[0][1]) > 0.9, `${figures} ${bars}`);
+    check(/^f32 \[1, 10\], from/.test(figures) && Number(bars[0][1]) > 0.5, `${figures} ${bars}`);
     await page.type('#onnx-input-0', '1 2 3');
     await page.click('#onnx-run');
     equal(await page.until("!document.querySelector('#onnx-error').hidden && document.querySelector('#onnx-error').textContent"),
