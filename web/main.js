@@ -4,6 +4,7 @@ import * as weft from './weft/index.js';
 import {createDigit} from './digit.js';
 import {createModel} from './model.js';
 import {createPicture} from './picture.js';
+import {createRead} from './read.js';
 import {createSearch} from './search.js';
 
 const element = (id) => document.getElementById(id);
@@ -69,7 +70,7 @@ export const app = {
     return true;
   },
 };
-const cards = [createPicture(app), createDigit(app), createSearch(app), createModel(app)];
+const cards = [createPicture(app), createDigit(app), createSearch(app), createModel(app), createRead(app)];
 
 // As weft.wasm comes.
 function progress({loaded, total}) {

@@ -56,5 +56,7 @@ export const graphProto = ({name = '', nodes, inputs = [], outputs = [], initial
       ...Object.entries(attributes).map(([key, value]) => attribute(key, value)), field(7, domain))),
   field(2, name), ...initializers.map((t) => field(5, t)), ...inputs.map((p) => port(11, p)), ...outputs.map((p) => port(12, p)),
 ]);
-export const modelProto = (graph, opset = 21) =>
-  joined([field(1, 10), field(2, 'onnx_writer'), message(8, field(1, ''), field(2, opset)), field(7, graphProto(graph))]);
+export const modelProto = (graph, opset = 21, metadata = {}) => joined([
+  field(1, 10), field(2, 'onnx_writer'), message(8, field(1, ''), field(2, opset)), field(7, graphProto(graph)),
+  ...Object.entries(metadata).map(([key, value]) => message(14, field(1, key), field(2, value))),
+]);
