@@ -24,6 +24,7 @@
 #include "weft/compile.h"
 #include "weft/device.h"
 #include "weft/dtype.h"
+#include "weft/future.h"
 #include "weft/tensor.h"
 
 namespace weft::onnx {
@@ -69,6 +70,7 @@ struct Description {
   std::map<std::string, std::string, std::less<>> metadata = {};
   std::vector<Port> inputs = {}, outputs = {};  // inputs without those that have initializers
   std::vector<OperatorUse> operators = {};
+  std::vector<std::string> files = {};             // beside the model, in which it has weights (external data)
   std::uint64_t parameters = 0, weight_bytes = 0;  // of initializers
 };
 // Throws IoError, FormatError.
@@ -78,6 +80,26 @@ struct Options {
   std::optional<Device> device = {};        // none: the default device
   std::optional<Precision> precision = {};  // as in CompileOptions
   std::size_t forms = 32;                   // how many shapes are kept, those used last
+};
+
+// A run in steps, which never waits, for programs that may not, as in a page: where a stage of the run must be read, a
+// step ends. Of one run one step is under way at a time.
+class RunSteps {
+ public:
+  bool done() const;
+  // Submits the next stage. Ready when it is submitted, and what the stage behind it depends on was read. Throws
+  // InvalidArgument when the run is done, and what Model::run() does, when it is called or when its result is taken;
+  // after an error there is no next step.
+  Future<void> next();
+  // The outputs, as run_values() gives them. Throws InvalidArgument unless the run is done.
+  const std::vector<PortValue>& results() const;
+
+  struct Impl;  // src/onnx
+
+ private:
+  friend class Model;
+  explicit RunSteps(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> impl_;
 };
 
 class Model {
@@ -107,6 +129,10 @@ class Model {
   // The same where inputs or outputs are sequences or optionals.
   std::vector<PortValue> run_values(std::span<const NamedValue> inputs) const;
 
+  // The same without waiting. Throws InvalidArgument, TypeError and ShapeError as run() does. On a GPU conditions of
+  // branches and loops that depend on data are read, a step each, where run() waits for them inside of a stage.
+  RunSteps run_steps(std::span<const NamedValue> inputs) const;
+
   // How many forms were compiled since the model was loaded, and how many values were read on the way (which a form needs
   // whose graph depends on the data).
   std::size_t compilations() const;
@@ -115,7 +141,30 @@ class Model {
   struct Impl;  // src/onnx
 
  private:
+  friend class Loader;
   explicit Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> impl_;
+};
+
+// Loads a model that comes in pieces, over a network say. Large weights that products, convolutions and lookups take as
+// they are go to a GPU as they come, and are never in the host's memory as a whole; all others are there once.
+class Loader {
+ public:
+  // `source` is what errors call the model.
+  explicit Loader(const Options& options = {}, std::string source = "model.onnx");
+  const Device& device() const;
+  // The next bytes of the model's file. Throws FormatError, OutOfMemory, DeviceLost.
+  void take(std::span<const std::byte> bytes);
+  // The model's file is whole: the files beside it that are needed, by the names that the model has for them. Throws
+  // FormatError and Unsupported as Model::load() does.
+  const std::vector<std::string>& files();
+  // The next bytes of one of them. Throws InvalidArgument for another file.
+  void take(std::string_view file, std::span<const std::byte> bytes);
+  // The model; the loader is at its end. Throws what Model::load() does, and FormatError for what did not come.
+  Model finish();
+
+ private:
+  struct Impl;
   std::shared_ptr<Impl> impl_;
 };
 

@@ -57,7 +57,7 @@ Value boolean_value(bool b) {
 Values branch(Tracer& tracer, const Node& node, const std::string&) {
   const GraphProto &then = graph_of(node, "then_branch"), &otherwise = graph_of(node, "else_branch");
   const Value& condition = node.value(0);
-  if (!condition.data) {
+  if (!condition.data && tracer.may_wait()) {
     const auto made = tracer.in_graph([&] {
       const auto of = [&](const GraphProto& graph, std::string_view part) {
         return [&tracer, &node, &graph, part] { return tensors_of(tracer.call_graph(graph, node, part, {})); };
@@ -116,7 +116,7 @@ Values loop(Tracer& tracer, const Node& node, const std::string& path) {
     if (made) return *made;
   }
   // One that tests a condition.
-  if (scanned == 0 && carried && (!test_known || !counts || !count_known || most > kFewTurns)) {
+  if (tracer.may_wait() && scanned == 0 && carried && (!test_known || !counts || !count_known || most > kFewTurns)) {
     const auto made = tracer.in_graph([&] {
       Tensors initial{Graph::scalar(Number(0), DType::i64),
                       tests ? node.in(1).reshape({}) : Graph::scalar(Number(1), DType::boolean)};

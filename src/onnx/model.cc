@@ -10,6 +10,7 @@
 #include "core/format.h"
 #include "core/mapped_file.h"
 #include "onnx/external.h"
+#include "onnx/load.h"
 #include "onnx/node.h"
 #include "onnx/tracer.h"
 #include "onnx/value.h"
@@ -64,6 +65,45 @@ void each_node(std::span<const NodeProto> nodes, const std::map<std::string, std
   }
 }
 
+template <class F>
+void each_external(std::span<const TensorProto> tensors, bool main, const F& f) {
+  for (const TensorProto& t : tensors) {
+    if (t.external) f(t, main);
+  }
+}
+template <class F>
+void each_external(std::span<const SparseTensorProto> tensors, const F& f) {
+  for (const SparseTensorProto& t : tensors) {
+    for (const TensorProto* part : {&t.values, &t.indices}) {
+      if (part->external) f(*part, false);
+    }
+  }
+}
+// Of graphs inside of nodes, and of attributes.
+template <class F>
+void each_external(std::span<const NodeProto> nodes, const F& f) {
+  for (const NodeProto& node : nodes) {
+    for (const AttributeProto& a : node.attributes) {
+      each_external(a.tensors, false, f);
+      each_external(std::span<const SparseTensorProto>(a.sparse_tensors), f);
+      for (const auto& graph : a.graphs) {
+        each_external(graph->initializers, false, f);
+        each_external(std::span<const SparseTensorProto>(graph->sparse_initializers), f);
+        each_external(std::span<const NodeProto>(graph->nodes), f);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void each_external(const ModelProto& model, const std::function<void(const TensorProto&, bool)>& f) {
+  each_external(model.graph.initializers, true, f);
+  each_external(std::span<const SparseTensorProto>(model.graph.sparse_initializers), f);
+  each_external(std::span<const NodeProto>(model.graph.nodes), f);
+  for (const FunctionProto& function : model.functions) each_external(std::span<const NodeProto>(function.nodes), f);
+}
+
 Description describe(const Source& source) {
   const ModelProto& model = source.model;
   Description d{.name = model.graph.name,
@@ -95,8 +135,36 @@ Description describe(const Source& source) {
   each_node(model.graph.nodes, model.opsets, add);
   for (const FunctionProto& f : model.functions) each_node(f.nodes, f.opsets, add);
   for (auto& [key, use] : uses) d.operators.push_back(std::move(use));
+  each_external(model, [&](const TensorProto& t, bool) {
+    if (std::ranges::find(d.files, t.external->location) == d.files.end()) d.files.push_back(t.external->location);
+  });
   return d;
 }
+
+void check_operators(const Source& source, const Description& description) {
+  const auto opset = source.model.opsets.find("");
+  if (opset != source.model.opsets.end() && (opset->second < kOldestOpset || opset->second > kNewestOpset)) {
+    throw Unsupported("onnx: the model is of opset {}; Weft has {} to {}", opset->second, kOldestOpset, kNewestOpset);
+  }
+  if (std::ranges::all_of(description.operators, &OperatorUse::supported)) return;
+  std::string missing;
+  std::size_t count = 0;
+  const auto add = [&](const NodeProto& node, std::int64_t version) {
+    const auto is_this = [&](const OperatorUse& use) {
+      return use.domain == node.domain && use.name == node.op_type && use.version == version;
+    };
+    if (std::ranges::find_if(description.operators, is_this)->supported || ++count > 8) return;
+    missing += std::format("{}'{}' ({}{}{})", missing.empty() ? "" : ", ",
+                           node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name, node.domain,
+                           node.domain.empty() ? "" : ".", node.op_type);
+  };
+  each_node(source.model.graph.nodes, source.model.opsets, add);
+  for (const FunctionProto& f : source.model.functions) each_node(f.nodes, f.opsets, add);
+  if (count > 8) missing += std::format(" and {} more", count - 8);
+  throw Unsupported("onnx: operators that Weft does not have, by nodes: {}", missing);
+}
+
+namespace {
 
 // What an input of a run is.
 struct Given {
@@ -137,15 +205,18 @@ struct Model::Impl {
   std::list<std::pair<std::string, std::shared_ptr<Form>>> forms;  // the last used first
   std::atomic<std::size_t> compilations = 0, reads = 0;
 
-  Impl(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::filesystem::path& folder, const Options& o)
-      : options(o), device(o.device ? *o.device : default_device()) {
-    source.owner = std::move(owner);
-    source.files = std::make_shared<ExternalFiles>(folder);
-    source.model = parse_model(bytes);
+  Impl(Source given, const Options& o)
+      : source(std::move(given)), options(o), device(o.device ? *o.device : default_device()) {
     const GraphProto& graph = source.model.graph;
     description = describe(source);
-    check_operators();
-    for (const TensorProto& t : graph.initializers) add_initializer(t.name, [&] { return data_of(t, source.owner, *source.files); });
+    check_operators(source, description);
+    std::set<std::string, std::less<>> there;
+    for (const auto& [name, value] : source.initializers) there.insert(name);
+    for (const auto& [name, tensor] : source.resident) there.insert(name);
+    for (const TensorProto& t : graph.initializers) {
+      if (there.erase(t.name)) continue;
+      add_initializer(t.name, [&] { return data_of(t, source.owner, *source.files); });
+    }
     for (const SparseTensorProto& t : graph.sparse_initializers) {
       add_initializer(t.values.name, [&] { return data_of(t, source.owner, *source.files); });
     }
@@ -155,32 +226,9 @@ struct Model::Impl {
 
   template <class F>
   void add_initializer(const std::string& name, const F& data) {
-    if (!source.initializers.emplace(name, Tracer::constant(data(), name)).second) {
+    if (source.resident.contains(name) || !source.initializers.emplace(name, Tracer::constant(data(), name)).second) {
       throw FormatError("onnx: two initializers are called '{}'", name);
     }
-  }
-
-  void check_operators() {
-    const auto opset = source.model.opsets.find("");
-    if (opset != source.model.opsets.end() && (opset->second < kOldestOpset || opset->second > kNewestOpset)) {
-      throw Unsupported("onnx: the model is of opset {}; Weft has {} to {}", opset->second, kOldestOpset, kNewestOpset);
-    }
-    if (std::ranges::all_of(description.operators, &OperatorUse::supported)) return;
-    std::string missing;
-    std::size_t count = 0;
-    const auto add = [&](const NodeProto& node, std::int64_t version) {
-      const auto is_this = [&](const OperatorUse& use) {
-        return use.domain == node.domain && use.name == node.op_type && use.version == version;
-      };
-      if (std::ranges::find_if(description.operators, is_this)->supported || ++count > 8) return;
-      missing += std::format("{}'{}' ({}{}{})", missing.empty() ? "" : ", ",
-                             node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name, node.domain,
-                             node.domain.empty() ? "" : ".", node.op_type);
-    };
-    each_node(source.model.graph.nodes, source.model.opsets, add);
-    for (const FunctionProto& f : source.model.functions) each_node(f.nodes, f.opsets, add);
-    if (count > 8) missing += std::format(" and {} more", count - 8);
-    throw Unsupported("onnx: operators that Weft does not have, by nodes: {}", missing);
   }
 
   // Throws unless the tensor fits the port.
@@ -243,8 +291,9 @@ struct Model::Impl {
     return all;
   }
 
-  std::shared_ptr<Form> first_form(const Given& inputs_given) {
-    std::string key;
+  // `may_wait` as in Known.
+  std::shared_ptr<Form> first_form(const Given& inputs_given, bool may_wait) {
+    std::string key(may_wait ? "" : "steps\n");
     for (const auto& [id, tensor] : inputs_given.tensors) key += std::format("{}\n{}\n", id, to_string(tensor.type()));
     for (const auto& [id, length] : inputs_given.sequences) key += std::format("{}\n{}\n", id, length);
     const std::lock_guard lock(mutex);
@@ -254,16 +303,17 @@ struct Model::Impl {
       return it->second;
     }
     const auto form = std::make_shared<Form>();
+    form->known.may_wait = may_wait;
     for (const auto& [id, tensor] : inputs_given.tensors) form->known.tensors.emplace(id, tensor.type());
+    for (const auto& [name, tensor] : source.resident) form->known.tensors.emplace(name, tensor.type());
     form->sequences = inputs_given.sequences;
     forms.emplace_front(key, form);
     if (forms.size() > std::max<std::size_t>(options.forms, 1)) forms.pop_back();
     return form;
   }
 
-  void make(Form& form) {
-    const std::lock_guard lock(form.making);
-    if (form.is_made) return;
+  // The form's graph, and what is known of its results; without one, nothing is to be computed.
+  std::optional<Graph> trace(Form& form) {
     const DefaultDeviceScope here(device);
     Graph graph(source.model.graph.name);
     Tracer tracer(source, graph, form.known);
@@ -294,55 +344,84 @@ struct Model::Impl {
     }
     form.inputs.clear();
     for (const Graph::Port& port : graph.inputs()) form.inputs.push_back(port.name);
-    if (!results.empty()) {
-      form.executable = compile(graph, device, compile_options);
+    return results.empty() ? std::nullopt : std::optional(std::move(graph));
+  }
+
+  void make(Form& form) {
+    const std::lock_guard lock(form.making);
+    if (form.is_made) return;
+    if (const std::optional<Graph> graph = trace(form)) {
+      form.executable = compile(*graph, device, compile_options);
       ++compilations;
     }
     form.is_made = true;
   }
 
-  std::vector<PortValue> run(std::span<const NamedValue> values) {
-    const Given all = given(values);
-    std::shared_ptr<Form> form = first_form(all);
-    std::unordered_map<std::string, Tensor> made;
-    for (const auto& [id, tensor] : all.tensors) {
-      Tensor here = contiguous(to(tensor, device));
-      eval(here);
-      made.insert_or_assign(id, std::move(here));
-    }
-    for (;;) {
-      make(*form);
-      if (form->executable) {
-        std::vector<Tensor> in, out;
-        for (const std::string& id : form->inputs) in.push_back(made.at(id));
-        for (const auto& [id, type] : form->made) {
-          out.emplace_back(device, type.dtype, type.shape);
-          made.insert_or_assign(id, out.back());
-        }
-        form->executable.run(in, out);
+  // The same without waiting. Two runs that need a form at once may both compile it; the first to be done makes it.
+  Future<void> async_make(const std::shared_ptr<Form>& form) {
+    std::optional<Graph> graph;
+    {
+      const std::lock_guard lock(form->making);
+      if (!form->is_made) graph = trace(*form);
+      if (!graph) {
+        form->is_made = true;
+        return Future<void>({}, [] {});
       }
-      if (form->read.empty()) break;
-      const Tensor& read = made.at(form->read);
-      const auto bytes = std::make_shared<std::vector<std::byte>>(byte_size(read.type()));
-      read.read_bytes(*bytes);
-      ++reads;
-      std::string key(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-      const std::shared_ptr<Form> ended = form;  // whose lock is held
-      const std::lock_guard lock(ended->making);
-      if (form->next.size() >= std::max<std::size_t>(options.forms, 1) && !form->next.contains(key)) form->next.clear();
-      std::shared_ptr<Form>& next = form->next[key];
-      if (!next) {
-        next = std::make_shared<Form>();
-        next->known = form->known;
-        next->known.elements.emplace(form->read, TensorData{read.dtype(), read.shape(), *bytes, bytes});
-        for (const auto& [id, type] : form->made) next->known.tensors.emplace(id, type);
-        next->sequences = form->sequences;
-      }
-      form = next;
     }
-    std::vector<PortValue> results;
-    for (const Form::Output& output : form->outputs) {
-      PortValue& value = results.emplace_back();
+    return compile_async(*graph, device, compile_options).map([this, form](Executable executable) {
+      const std::lock_guard lock(form->making);
+      if (form->is_made) return;
+      form->executable = std::move(executable);
+      ++compilations;
+      form->is_made = true;
+    });
+  }
+
+  // What a run has made, by id.
+  using Made = std::unordered_map<std::string, Tensor>;
+
+  // Puts an input there, which is on the device.
+  static void put(Made& made, const std::string& id, const Tensor& tensor) {
+    Tensor here = contiguous(tensor);
+    eval(here);
+    made.insert_or_assign(id, std::move(here));
+  }
+
+  // Computes what a form makes.
+  void submit(Form& form, Made& made) {
+    if (!form.executable) return;
+    std::vector<Tensor> in, out;
+    for (const std::string& id : form.inputs) in.push_back(made.at(id));
+    for (const auto& [id, type] : form.made) {
+      out.emplace_back(device, type.dtype, type.shape);
+      made.insert_or_assign(id, out.back());
+    }
+    form.executable.run(in, out);
+  }
+
+  // The form behind one whose value has these elements.
+  std::shared_ptr<Form> next_form(const std::shared_ptr<Form>& form, const TensorType& type,
+                                  std::vector<std::byte> elements) {
+    ++reads;
+    const auto bytes = std::make_shared<const std::vector<std::byte>>(std::move(elements));
+    std::string key(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    const std::lock_guard lock(form->making);
+    if (form->next.size() >= std::max<std::size_t>(options.forms, 1) && !form->next.contains(key)) form->next.clear();
+    std::shared_ptr<Form>& next = form->next[key];
+    if (!next) {
+      next = std::make_shared<Form>();
+      next->known = form->known;
+      next->known.elements.emplace(form->read, TensorData{type.dtype, type.shape, *bytes, bytes});
+      for (const auto& [id, made] : form->made) next->known.tensors.emplace(id, made);
+      next->sequences = form->sequences;
+    }
+    return next;
+  }
+
+  static std::vector<PortValue> results(const Form& form, const Made& made) {
+    std::vector<PortValue> all;
+    for (const Form::Output& output : form.outputs) {
+      PortValue& value = all.emplace_back();
       if (!output.is_sequence) {
         if (!output.ids.empty()) value.tensor = made.at(output.ids[0]);
         continue;
@@ -350,28 +429,106 @@ struct Model::Impl {
       value.sequence.emplace();
       for (const std::string& id : output.ids) value.sequence->push_back(made.at(id));
     }
-    return results;
+    return all;
+  }
+
+  std::vector<PortValue> run(std::span<const NamedValue> values) {
+    const Given all = given(values);
+    std::shared_ptr<Form> form = first_form(all, true);
+    Made made(source.resident.begin(), source.resident.end());
+    for (const auto& [id, tensor] : all.tensors) put(made, id, to(tensor, device));
+    for (;;) {
+      make(*form);
+      submit(*form, made);
+      if (form->read.empty()) break;
+      const Tensor& read = made.at(form->read);
+      std::vector<std::byte> bytes(byte_size(read.type()));
+      read.read_bytes(bytes);
+      form = next_form(form, read.type(), std::move(bytes));
+    }
+    return results(*form, made);
   }
 };
+
+struct RunSteps::Impl : std::enable_shared_from_this<RunSteps::Impl> {
+  std::shared_ptr<Model::Impl> model;
+  Given given;
+  std::shared_ptr<Form> form;
+  Model::Impl::Made made;
+  std::vector<PortValue> results;
+  bool has_inputs = false, is_done = false;
+
+  Future<void> next() {
+    if (is_done) throw InvalidArgument("onnx: the run is done");
+    if (has_inputs) return stage();
+    std::vector<Future<Tensor>> here;
+    for (const auto& [id, tensor] : given.tensors) here.push_back(async_to(tensor, model->device));
+    return when_all(std::move(here)).and_then([self = shared_from_this()](const std::vector<Tensor>& tensors) {
+      for (std::size_t i = 0; i < tensors.size(); ++i)
+        Model::Impl::put(self->made, self->given.tensors[i].first, tensors[i]);
+      self->has_inputs = true;
+      return self->stage();
+    });
+  }
+
+  Future<void> stage() {
+    return model->async_make(form).and_then([self = shared_from_this()] {
+      self->model->submit(*self->form, self->made);
+      if (self->form->read.empty()) {
+        self->results = Model::Impl::results(*self->form, self->made);
+        self->is_done = true;
+        self->made.clear();
+        return Future<void>({}, [] {});
+      }
+      const Tensor read = self->made.at(self->form->read);
+      return read.async_read_bytes().map([self, type = read.type()](std::vector<std::byte> bytes) {
+        self->form = self->model->next_form(self->form, type, std::move(bytes));
+      });
+    });
+  }
+};
+
+bool RunSteps::done() const { return impl_->is_done; }
+Future<void> RunSteps::next() { return impl_->next(); }
+const std::vector<PortValue>& RunSteps::results() const {
+  if (!impl_->is_done) throw InvalidArgument("onnx: the run is not done");
+  return impl_->results;
+}
+
+std::shared_ptr<Model::Impl> make_model(Source source, const Options& options) {
+  return std::make_shared<Model::Impl>(std::move(source), options);
+}
+
+namespace {
+
+Source source_of(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                 const std::filesystem::path& folder) {
+  return {.model = parse_model(bytes),
+          .initializers = {},
+          .resident = {},
+          .owner = std::move(owner),
+          .files = std::make_shared<ExternalFiles>(folder)};
+}
+
+}  // namespace
 
 Model Model::load(const std::filesystem::path& path, const Options& options) {
   const MappedFile file = MappedFile::open(path);
   return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-    return Model(std::make_shared<Impl>(file.bytes, file.owner, folder, options));
+    return Model(make_model(source_of(file.bytes, file.owner, folder), options));
   });
 }
 
 Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options, const std::filesystem::path& folder) {
   const auto copy = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
-  return Model(std::make_shared<Impl>(*copy, copy, folder, options));
+  return Model(make_model(source_of(*copy, copy, folder), options));
 }
 
 Description describe(const std::filesystem::path& path) {
   const MappedFile file = MappedFile::open(path);
-  return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
-    return describe(Source{.model = parse_model(file.bytes), .initializers = {}, .owner = {}, .files = {}});
-  });
+  return in_context([&] { return std::format("'{}'", path.string()); },
+                    [&] { return describe(source_of(file.bytes, file.owner, {})); });
 }
 
 const Description& Model::description() const { return impl_->description; }
@@ -380,6 +537,15 @@ std::size_t Model::compilations() const { return impl_->compilations; }
 std::size_t Model::reads() const { return impl_->reads; }
 
 std::vector<PortValue> Model::run_values(std::span<const NamedValue> inputs) const { return impl_->run(inputs); }
+
+RunSteps Model::run_steps(std::span<const NamedValue> inputs) const {
+  const auto steps = std::make_shared<RunSteps::Impl>();
+  steps->model = impl_;
+  steps->given = impl_->given(inputs);
+  steps->form = impl_->first_form(steps->given, !impl_->device.is_gpu());
+  steps->made = {impl_->source.resident.begin(), impl_->source.resident.end()};
+  return RunSteps(steps);
+}
 
 std::vector<Tensor> Model::run(std::span<const NamedTensor> inputs) const {
   std::vector<NamedValue> values;

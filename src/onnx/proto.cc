@@ -287,6 +287,7 @@ ModelProto parse_model(Bytes bytes) {
   return m;
 }
 
+GraphProto parse_graph(Bytes bytes) { return read_graph(bytes, 0); }
 TensorProto parse_tensor(Bytes bytes) { return read_tensor(bytes); }
 
 }  // namespace weft::onnx

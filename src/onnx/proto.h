@@ -127,6 +127,8 @@ struct ModelProto {
 // it: what is cut off, a length past the end, a field of another kind, a text that is not UTF-8, messages within each
 // other more than 100 deep.
 ModelProto parse_model(std::span<const std::byte> bytes);
+// A GraphProto alone, which may lack what follows behind these bytes.
+GraphProto parse_graph(std::span<const std::byte> bytes);
 // A TensorProto alone, as ONNX's test data has them (.pb).
 TensorProto parse_tensor(std::span<const std::byte> bytes);
 

@@ -109,20 +109,21 @@ const Value* Tracer::look_up(const Scope& scope, const std::string& name) const 
   return nullptr;
 }
 
-void Tracer::require(const std::string& id) const {
+void Tracer::require(const Value& needed) const {
   if (in_graph_) throw NotOfGraph{};
   live_.clear();
+  add_tensors(needed, known_, live_);
   for (const Scope* scope : scopes_) {
     for (const auto& [name, value] : scope->values) {
       if (const auto it = scope->uses.find(name); it != scope->uses.end() && it->second > 0) add_tensors(value, known_, live_);
     }
   }
   for (const Value& value : held_) add_tensors(value, known_, live_);
-  throw NeedsElements{id};
+  throw NeedsElements{needed.id};
 }
 
 const TensorData& Tracer::elements(const Value& value) const {
-  if (!value.data) require(value.id);
+  if (!value.data) require(value);
   return *value.data;
 }
 
@@ -164,6 +165,7 @@ Values Tracer::trace(const std::map<std::string, std::size_t, std::less<>>& sequ
   const GraphProto& graph = source_.model.graph;
   Scope scope{.opsets = &source_.model.opsets};
   for (const auto& [name, value] : source_.initializers) scope.values.emplace(name, value);
+  for (const auto& [name, tensor] : source_.resident) scope.values.emplace(name, named(name, {}));
   const auto is_given = [&](const std::string& id) { return known_.tensors.contains(id) || known_.elements.contains(id); };
   for (const ValueInfoProto& port : graph.inputs) {
     if (const auto it = sequences.find(port.name); it != sequences.end()) {

@@ -40,12 +40,15 @@ struct NotOfGraph {};
 struct Known {
   std::map<std::string, TensorData, std::less<>> elements = {};
   std::map<std::string, TensorType, std::less<>> tensors = {};  // on the device
+  // Whether a run may wait in the middle of a stage, for conditions of branches and loops.
+  bool may_wait = true;
 };
 
 // A model's file, what its names mean, and its weights.
 struct Source {
   ModelProto model;
   std::map<std::string, Value, std::less<>> initializers;  // of the main graph
+  std::map<std::string, Tensor, std::less<>> resident;     // those whose values the device alone has
   std::shared_ptr<const void> owner;                       // of the file's bytes
   std::shared_ptr<ExternalFiles> files;
 
@@ -67,6 +70,7 @@ class Tracer {
 
   // The outputs of a graph inside of a node, whose inputs have these values; `part` tells its uses apart.
   Values call_graph(const GraphProto& graph, const Node& node, std::string_view part, Values inputs);
+  bool may_wait() const { return known_.may_wait; }
   // The elements, for which a stage ends if they are not known.
   const TensorData& elements(const Value& value) const;
   // A value under an id of its own: with what Known has of it.
@@ -113,7 +117,7 @@ class Tracer {
   void define(Scope& scope, const std::string& name, Value value);
   void add_initializers(Scope& scope, const GraphProto& graph);
   Tensor input(const std::string& id, const TensorType& type);
-  [[noreturn]] void require(const std::string& id) const;
+  [[noreturn]] void require(const Value& needed) const;
 
   const Source& source_;
   Graph& graph_;

@@ -76,21 +76,34 @@ DType dtype_of(ElementType type, std::string_view what) {
   throw Unsupported("onnx: {} is of {}, a type that Weft lacks", what, name(type));
 }
 
+namespace {
+
+[[noreturn]] void refuse_location(const std::string& location, std::string_view tensor) {
+  throw FormatError("onnx: {} lies in '{}', which is not inside of the model's folder", tensor, location);
+}
+
+}  // namespace
+
+void check_location(const std::string& location, std::string_view tensor) {
+  const std::filesystem::path place(location);
+  const bool inside = !location.empty() && place.is_relative() &&
+                      std::ranges::none_of(place, [](const auto& part) { return part == ".."; });
+  if (!inside) refuse_location(location, tensor);
+}
+
 MappedFile ExternalFiles::bytes(const ExternalData& data, std::uint64_t size, std::string_view tensor) {
+  if (const auto part = parts_.find({data.location, data.offset, size}); part != parts_.end()) return part->second;
   const std::filesystem::path place(data.location);
   if (folder_.empty()) {
     throw FormatError("onnx: {} lies in '{}', and a model in memory was given no folder", tensor, data.location);
   }
-  const bool inside = !data.location.empty() && place.is_relative() &&
-                      std::ranges::none_of(place, [](const auto& part) { return part == ".."; });
+  check_location(data.location, tensor);
   // A link may lead elsewhere as well.
   const std::filesystem::path path = folder_ / place;
   std::error_code ignored;
   const auto real = std::filesystem::weakly_canonical(path, ignored), base = std::filesystem::weakly_canonical(folder_, ignored);
   const auto [end, rest] = std::ranges::mismatch(base, real);
-  if (!inside || end != base.end()) {
-    throw FormatError("onnx: {} lies in '{}', which is not inside of the model's folder", tensor, data.location);
-  }
+  if (end != base.end()) refuse_location(data.location, tensor);
   const std::lock_guard lock(mutex_);
   MappedFile& file = files_[data.location];
   if (!file.owner) file = MappedFile::open(path);

@@ -8,9 +8,11 @@
 #include <filesystem>
 #include <format>
 #include <fstream>
+#include <functional>
 #include <numeric>
 #include <thread>
 
+#include "gpu/wait.h"
 #include "support/on_device.h"
 #include "support/onnx_writer.h"
 #include "support/temp_dir.h"
@@ -151,6 +153,16 @@ TEST_P(OnnxModel, Loops) {
   EXPECT_EQ(only(m, {{"x", full({}, 3.0f)}}).item<float>(), 192);
   EXPECT_EQ(only(m, {{"x", full({}, 300.0f)}}).item<float>(), 300) << "no turn";
   EXPECT_EQ(m.reads(), 0u);
+  // One that is turned while the graph is made, and tests a condition of the data.
+  doubles.output("seen", ElementType::f32, {});
+  doubles.node("Identity", {"c"}, {"seen"});
+  G turned;
+  turned.input("x", ElementType::f32, {}).output("y", ElementType::f32, {}).output("all", ElementType::f32, {-1});
+  turned.initializer(floats("limit", {}, {100}));
+  turned.node("Loop", {"", "", "x"}, {"y", "all"}, {G::graph("body", doubles)});
+  const std::vector<Tensor> y = model(turned).run({{"x", full({}, 20.0f)}});
+  EXPECT_EQ(y[0].item<float>(), 160);
+  EXPECT_THAT(y[1].to_vector<float>(), ElementsAre(20, 40, 80));
   // A carry that grows in each turn is turned while the graph is made.
   G grows;
   grows.input("i", ElementType::i64, {}).input("go", ElementType::boolean, {}).input("c", ElementType::f32, {-1});
@@ -195,6 +207,176 @@ TEST_P(OnnxModel, ManyThreads) {
   }
   for (std::thread& t : threads) t.join();
   EXPECT_LE(m.compilations(), 6u);
+}
+
+// A model that comes in pieces of these sizes.
+template <class Size>
+void take_all(const std::string& bytes, const Size& size, const std::function<void(std::span<const std::byte>)>& take) {
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t part = std::min<std::size_t>(size(), bytes.size() - at);
+    take(bytes_in(bytes).subspan(at, part));
+    at += part;
+  }
+}
+
+// Weights that products and lookups take, ones that the host needs too, small and transposed ones.
+G many_weights(const std::function<WireWriter(std::string_view, std::initializer_list<std::int64_t>,
+                                              const std::vector<float>&)>& weight) {
+  std::vector<float> large(64 * 80);
+  for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<float>(i % 17) / 16 - 0.5f;
+  G g;
+  g.input("x", ElementType::i64, {-1}).output("y", ElementType::f32, {-1, 64});
+  g.node("Gather", {"table", "x"}, {"rows"}).node("MatMul", {"rows", "w"}, {"a"}).node("Add", {"a", "bias"}, {"b"});
+  g.node("Transpose", {"also"}, {"t"}, {G::integers("perm", {1, 0})})
+      .node("MatMul", {"b", "t"}, {"c"})
+      .node("Mul", {"c", "both"}, {"d"});
+  g.node("MatMul", {"d", "both"}, {"y"});
+  g.initializer(weight("table", {80, 64}, large)).initializer(weight("w", {64, 80}, large));
+  g.initializer(weight("also", {64, 80}, large)).initializer(weight("bias", {80}, std::vector<float>(80, 0.25f)));
+  g.initializer(weight("both", {64, 64}, {large.begin(), large.begin() + 64 * 64}));
+  return g;
+}
+WireWriter raw_weight(std::string_view name, std::initializer_list<std::int64_t> dims,
+                      const std::vector<float>& values) {
+  return onnx_tensor<float>(name, ElementType::f32, std::span(dims.begin(), dims.size()), values);
+}
+
+TEST_P(OnnxModel, InPieces) {
+  const std::string bytes = onnx_model(many_weights(raw_weight));
+  const Tensor rows = arange(64).cast(DType::i64);
+  const auto expected =
+      onnx::Model::from_bytes(bytes_in(bytes), {.device = device}).run({{"x", rows}})[0].to_vector<float>();
+  const std::function<std::size_t()> pieces[] = {[] { return std::size_t{1} << 30; }, [] { return std::size_t{1}; },
+                                                 [] { return std::size_t{997}; }};
+  for (const auto& piece : pieces) {
+    onnx::Loader loader({.device = device});
+    take_all(bytes, piece, [&](auto part) { loader.take(part); });
+    EXPECT_THAT(loader.files(), testing::IsEmpty());
+    EXPECT_THROW(loader.take(bytes_in("x")), InvalidArgument);
+    const onnx::Model m = loader.finish();
+    EXPECT_EQ(m.description().parameters, 3 * 80 * 64 + 80 + 64 * 64u);
+    const auto got = m.run({{"x", rows}})[0].to_vector<float>();
+    EXPECT_THAT(got, testing::Pointwise(testing::FloatNear(1e-3f), expected));
+    EXPECT_THROW(m.run({{"x", arange(5).cast(DType::i64)}}), Error) << "five rows do not fit [64, 64]";
+    EXPECT_EQ(m.reads(), 0u);
+  }
+}
+
+TEST_P(OnnxModel, InPiecesWithOtherFiles) {
+  // Two files; a weight at an odd place, and one that others share.
+  std::string first(3, 'x'), second;
+  const auto graph = many_weights([&](auto name, auto dims, const std::vector<float>& values) {
+    std::string& file = name == "bias" || name == "w" ? second : first;
+    const auto entry = [](std::string_view key, std::string_view value) {
+      return WireWriter().text(1, key).text(2, value);
+    };
+    WireWriter w;
+    for (const std::int64_t d : dims) w.integer(1, d);
+    w.integer(2, 1).text(8, name).integer(14, 1).message(
+        13, entry("location", &file == &first ? "a/first.bin" : "second.bin"));
+    const bool again = name == "also";
+    w.message(13, entry("offset", again ? "3" : std::to_string(file.size())));
+    if (!again) file.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    return w;
+  });
+  const std::string bytes = onnx_model(graph);
+  const std::string whole = onnx_model(many_weights(raw_weight));
+  const Tensor rows = arange(64).cast(DType::i64);
+  const auto expected =
+      onnx::Model::from_bytes(bytes_in(whole), {.device = device}).run({{"x", rows}})[0].to_vector<float>();
+  const auto load = [&](const std::string& a, const std::string& b) {
+    onnx::Loader loader({.device = device}, "https://example.org/m.onnx");
+    loader.take(bytes_in(bytes));
+    EXPECT_THAT(loader.files(), ElementsAre("a/first.bin", "second.bin"));
+    take_all(b, [] { return std::size_t{1000}; }, [&](auto part) { loader.take("second.bin", part); });
+    take_all(a, [] { return std::size_t{777}; }, [&](auto part) { loader.take("a/first.bin", part); });
+    EXPECT_THROW(loader.take("third.bin", {}), InvalidArgument);
+    return loader.finish();
+  };
+  EXPECT_THAT(load(first, second).run({{"x", rows}})[0].to_vector<float>(),
+              testing::Pointwise(testing::FloatNear(1e-3f), expected));
+  EXPECT_THAT(load(first + "more", second).run({{"x", rows}})[0].to_vector<float>(),
+              testing::Pointwise(testing::FloatNear(1e-3f), expected));
+  EXPECT_THAT(refused_by([&] { load(first, second.substr(0, second.size() - 1)); }),
+              testing::AllOf(HasSubstr("'https://example.org/m.onnx'"),
+                             HasSubstr("'second.bin' has 20799 bytes; the model has 320 from 20480 on")));
+}
+
+// Runs that never wait: conditions and shapes are read between the steps.
+TEST_P(OnnxModel, Steps) {
+  G then, otherwise, body, g;
+  then.output("a", ElementType::f32, {-1}).node("Add", {"r", "r"}, {"a"});
+  otherwise.output("b", ElementType::f32, {-1}).node("Neg", {"r"}, {"b"});
+  body.input("i", ElementType::i64, {}).input("go", ElementType::boolean, {}).input("c", ElementType::f32, {2, 3});
+  body.output("less", ElementType::boolean, {}).output("next", ElementType::f32, {2, 3});
+  body.node("Add", {"c", "c"}, {"next"})
+      .node("ReduceMax", {"next"}, {"top"}, {G::integer("keepdims", 0)})
+      .node("Less", {"top", "limit"}, {"less"});
+  g.input("x", ElementType::f32, {6}).input("to", ElementType::i64, {2}).output("y", ElementType::f32, {-1, -2});
+  g.initializer(floats("zero", {}, {0})).initializer(floats("limit", {}, {20}));
+  g.node("Reshape", {"x", "to"}, {"r"})
+      .node("ReduceSum", {"r"}, {"s"}, {G::integer("keepdims", 0)})
+      .node("Greater", {"s", "zero"}, {"c"});
+  g.node("If", {"c"}, {"i"}, {G::graph("then_branch", then), G::graph("else_branch", otherwise)});
+  g.node("ReduceMax", {"i"}, {"first"}, {G::integer("keepdims", 0)}).node("Less", {"first", "limit"}, {"begins"});
+  g.node("Loop", {"", "begins", "i"}, {"y"}, {G::graph("body", body)});
+  const onnx::Model m = model(g);
+  const Tensor to = tensor({2, 3}, DType::i64);
+  for (const float sign : {1.0f, -1.0f}) {
+    const Tensor x = full({6}, sign);
+    Future<std::vector<float>> y;
+    {
+      const gpu::NoWaiting guard;
+      const onnx::NamedValue inputs[] = {{"x", {.tensor = x}}, {"to", {.tensor = to}}};
+      onnx::RunSteps steps = m.run_steps(inputs);
+      EXPECT_THROW(steps.results(), InvalidArgument);
+      while (!steps.done()) {
+        Future<void> step = steps.next();
+        while (!step.ready()) {
+        }
+        step.get();
+      }
+      EXPECT_THROW(steps.next(), InvalidArgument);
+      y = steps.results()[0].tensor.async_read<float>();
+      EXPECT_THAT(guard.places(), testing::IsEmpty());
+    }
+    EXPECT_THAT(y.get(), testing::Each(32.0f)) << sign;
+  }
+  EXPECT_THAT(only(m, {{"x", full({6}, 1.0f)}, {"to", to}}).to_vector<float>(), testing::Each(32.0f));
+}
+
+TEST(OnnxFiles, InPiecesAreRefusedWhereTheyAreWrong) {
+  const std::string bytes = onnx_model(many_weights(raw_weight));
+  const auto refusal = [&](const std::string& file) {
+    return refused_by([&] {
+      onnx::Loader loader({.device = Device::cpu()}, "m.onnx");
+      take_all(file, [] { return std::size_t{5000}; }, [&](auto part) { loader.take(part); });
+      (void)loader.finish();
+    });
+  };
+  EXPECT_THAT(refusal(""), HasSubstr("'m.onnx': onnx: ModelProto: no graph"));
+  EXPECT_THAT(refusal("<!doctype html>"), HasSubstr("field 7 is of kind 4"));
+  for (std::size_t size = 0; size < bytes.size(); size += size < 3000 ? 1 : 4999)
+    EXPECT_THAT(refusal(bytes.substr(0, size)), HasSubstr("FormatError")) << size;
+  // With any byte of the structure changed: an error or a model.
+  for (std::size_t i = 0; i < 3000; ++i) {
+    for (const int bit : {0, 3, 7}) {
+      std::string spoilt = bytes;
+      spoilt[i] = static_cast<char>(spoilt[i] ^ 1 << bit);
+      try {
+        onnx::Loader loader({.device = Device::cpu()});
+        loader.take(bytes_in(spoilt));
+        (void)loader.finish();
+      } catch (const Error&) {
+      }
+    }
+  }
+  G twice = many_weights(raw_weight);
+  twice.initializer(raw_weight("w", {64, 80}, std::vector<float>(64 * 80)));
+  EXPECT_THAT(refusal(onnx_model(twice)), HasSubstr("two initializers are called 'w'"));
+  G unknown = many_weights(raw_weight);
+  unknown.node("Nothing", {"y"}, {"z"});
+  EXPECT_THAT(refusal(onnx_model(unknown)), HasSubstr("'z' (Nothing)"));
 }
 
 TEST(OnnxFiles, ExternalData) {
