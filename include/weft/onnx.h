@@ -91,12 +91,16 @@ struct OperatorCall {
 
   // An input that must be there. Throws FormatError.
   const Tensor& input(std::size_t i) const;
-  // An attribute, or what it is if the node does not have it; without that it must be there. Throw FormatError
-  // for one that is missing or of another kind.
+  // An attribute that is an integer, or what it is if the node does not have it; without that it must be there. Throws
+  // FormatError for one that is missing or of another kind, as do the next ones.
   std::int64_t integer(std::string_view name, std::optional<std::int64_t> otherwise = {}) const;
+  // The same of a number.
   double number(std::string_view name, std::optional<double> otherwise = {}) const;
+  // The same of a text.
   std::string text(std::string_view name, std::optional<std::string> otherwise = {}) const;
+  // The same of integers.
   std::vector<std::int64_t> integers(std::string_view name, std::optional<std::vector<std::int64_t>> otherwise = {}) const;
+  // The same of numbers.
   std::vector<double> numbers(std::string_view name, std::optional<std::vector<double>> otherwise = {}) const;
 };
 

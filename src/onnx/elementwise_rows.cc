@@ -429,8 +429,7 @@ std::string only_floats(const Written& w, std::string_view op) {
 }
 
 std::string relu_written(const Written& w) {
-  if (is_signed(w.dtype()) || is_floating(w.dtype())) return truth_node(w, "Relu");
-  return w.node("Max", {w.in(0), whole(w, 0)});
+  return is_floating(w.dtype()) ? truth_node(w, "Relu") : w.node("Max", {w.in(0), whole(w, 0)});
 }
 std::string clamp_written(const Written& w) {
   const bool numbers = w.rank(1) == 0 && w.rank(2) == 0;
@@ -565,9 +564,38 @@ ValueNames divided(const Written& w) {
   return w.function(of_integers);
 }
 
+// ONNX's powers of integers are of 32 and 64 bits, and those by negative exponents are not defined.
+std::string integer_power(const Written& w) {
+  const auto as_i64 = [&](std::int64_t v) { return w.scalar(v, DType::i64); };
+  const std::string a = w.cast(w.in(0), w.dtype(), DType::i64), b = w.cast(w.in(1), w.dtype(), DType::i64);
+  std::string y = w.node("Pow", {a, w.node("Max", {b, as_i64(0)})});
+  if (is_signed(w.dtype())) {
+    const std::string odd = w.node("Mod", {b, as_i64(2)}), one = w.node("Equal", {a, as_i64(1)});
+    const std::string sign = w.node("Sub", {as_i64(1), w.node("Mul", {odd, as_i64(2)})});
+    const std::string minus = w.node("Where", {w.node("Equal", {a, as_i64(-1)}), sign, as_i64(0)});
+    y = w.node("Where", {w.node("Less", {b, as_i64(0)}), w.node("Where", {one, as_i64(1), minus}), y});
+  }
+  return w.cast(y, DType::i64, w.dtype());
+}
+ValueNames pow_written(const Written& w) {
+  return is_floating(w.dtype()) ? w.nodes("Pow", w.all(), 1) : w.function(written<integer_power>);
+}
+
+std::string neg_written(const Written& w) {
+  const bool has_sign = is_floating(w.dtype()) || is_signed(w.dtype());
+  return has_sign ? truth_node(w, "Neg") : w.node("Sub", {whole(w, 0), w.in(0)});
+}
+// ONNX compares numbers alone.
+template <const char* op>
+std::string compared(const Written& w) {
+  if (!is_bool(w)) return truth_node(w, op);
+  return w.node(op, {w.cast(w.in(0), DType::boolean, DType::i32), w.cast(w.in(1), DType::boolean, DType::i32)});
+}
+constexpr char kLess[] = "Less", kLessOrEqual[] = "LessOrEqual", kGreater[] = "Greater", kGreaterOrEqual[] = "GreaterOrEqual";
+
 constexpr WriteRow kWritten[] = {
     // ---- Arithmetic
-    same_as("neg", "Neg"),
+    by("neg", written<neg_written>),
     same_as("abs", "Abs"),
     same_as("sign", "Sign"),
     by("ceil", written<[](const Written& w) { return only_floats(w, "Ceil"); }>),
@@ -581,7 +609,8 @@ constexpr WriteRow kWritten[] = {
                                         w.node("Pow", {w.node("Abs", {w.in(0)}), number(w, 1.0 / 3)})});
                 }>),
     same_as("reciprocal", "Reciprocal"),
-    by("square", written<[](const Written& w) { return w.node("Mul", {w.in(0), w.in(0)}); }>),
+    // (A product that goes into a sum may be rounded with it.)
+    as_function("square", written<[](const Written& w) { return w.node("Mul", {w.in(0), w.in(0)}); }>),
     same_as("add", "Add"),
     same_as("sub", "Sub"),
     same_as("mul", "Mul"),
@@ -590,7 +619,7 @@ constexpr WriteRow kWritten[] = {
     as_function("floor_divide", written<floor_divide_written>),
     by("rem", divided<kModulo, written<integer_rest<1>>>),
     as_function("remainder", written<remainder_written>),
-    by("pow", written<[](const Written& w) { return only_floats(w, "Pow"); }>),
+    by("pow", pow_written),
     by("min", written<chosen<kMin, kAnd>>),
     by("max", written<chosen<kMax, kOr>>),
     as_function("fmin", written<of_numbers<kMin>>),
@@ -645,10 +674,10 @@ constexpr WriteRow kWritten[] = {
     // ---- Comparisons, tests, logic and bits
     same_as("equal", "Equal"),
     by("not_equal", written<negated_equal>),
-    same_as("less", "Less"),
-    same_as("less_equal", "LessOrEqual"),
-    same_as("greater", "Greater"),
-    same_as("greater_equal", "GreaterOrEqual"),
+    by("less", written<compared<kLess>>),
+    by("less_equal", written<compared<kLessOrEqual>>),
+    by("greater", written<compared<kGreater>>),
+    by("greater_equal", written<compared<kGreaterOrEqual>>),
     by("is_nan", written<is_nan_written>),
     by("is_inf", written<is_inf_written>),
     by("is_finite", written<is_finite_written>),

@@ -76,7 +76,7 @@ Description describe(const Source& source) {
     initialized.insert(t.name);
     double count = 1;
     for (const std::int64_t size : t.dims) count *= static_cast<double>(size);
-    if (!(count >= 0 && count < 0x1p62)) continue;  // refused where it is read
+    if (!(count >= 0 && count < 0x1p56)) continue;  // refused where it is read
     d.parameters += static_cast<std::uint64_t>(count);
     if (const auto type = find_dtype(t.type)) d.weight_bytes += byte_size(*type, static_cast<std::uint64_t>(count));
   }

@@ -424,8 +424,6 @@ std::string cropped(const Written& w, const std::string& x, Ints& before, Ints& 
   }
   return w.node("Pad", {x, w.constant(pads)});
 }
-bool is_byte(DType type) { return type == DType::i8 || type == DType::u8; }
-
 // The types that ONNX convolves in: the result's, but what is narrower than f16, and mixed, in f32.
 DType conv_type(const Written& w) {
   const DType type = w.result().dtype;
@@ -433,24 +431,55 @@ DType conv_type(const Written& w) {
   return w.dtype(0) == type && w.dtype(1) == type && bits(type) >= 16 ? type : bits(type) > 32 ? type : DType::f32;
 }
 
+// An integer of up to 16 bits as bytes without signs: the sum of (part - zero) · factor.
+struct ByteParts {
+  std::string part;
+  int zero = 0, factor = 1;
+};
+std::vector<ByteParts> byte_parts(const Written& w, const std::string& x, DType type) {
+  if (bits(type) > 16) w.lacks("of {} and {}", name(w.dtype(0)), name(w.dtype(1)));
+  const std::string wide = w.cast(x, type, DType::i32);
+  const int zero = is_signed(type) ? 128 : 0;
+  const auto with_zero = [&](const std::string& v) {
+    return w.cast(zero ? w.node("Add", {v, w.scalar(zero, DType::i32)}) : v, DType::i32, DType::u8);
+  };
+  if (bits(type) <= 8) return {{with_zero(wide), zero, 1}};
+  const std::string byte = w.scalar(256, DType::i32), low = w.node("Mod", {wide, byte});
+  return {{w.cast(low, DType::i32, DType::u8), 0, 1},
+          {with_zero(w.node("Div", {w.node("Sub", {wide, low}), byte})), zero, 256}};
+}
+
 std::string conv_node(const Written& w) {
   const int count = w.rank() - 2;
-  const bool bytes = is_byte(w.dtype(0)) && is_byte(w.dtype(1)) && w.result().dtype == DType::i32;
-  const DType type = bytes ? DType::i32 : conv_type(w);
+  const bool floats = is_floating(w.result().dtype);
   Ints before = axis_numbers(w, "padding", count, 0);
   Ints after = w.integers("padding_after").empty() ? before : w.integers("padding_after");
-  std::string x = bytes ? w.in(0) : w.cast(w.in(0), w.dtype(0), type);
-  const std::string filter = bytes ? w.in(1) : w.cast(w.in(1), w.dtype(1), type);
-  x = cropped(w, channels_first(w, x), before, after);
-  const std::string y = w.node(bytes ? "ConvInteger" : "Conv", {x, filter},
-                               {{"strides", axis_numbers(w, "strides", count, 1)},
-                                {"dilations", axis_numbers(w, "dilations", count, 1)},
-                                {"pads", joined(before, after)},
-                                {"group", w.has("groups") ? w.integer("groups") : 1}});
-  return channels_back(w, bytes ? y : w.cast(y, type, w.result().dtype));
+  const auto attributes = [&]() -> WrittenAttributes {
+    return {{"strides", axis_numbers(w, "strides", count, 1)},
+            {"dilations", axis_numbers(w, "dilations", count, 1)},
+            {"pads", joined(before, after)},
+            {"group", w.has("groups") ? w.integer("groups") : 1}};
+  };
+  const std::string x = cropped(w, channels_first(w, w.in(0)), before, after);
+  if (floats) {
+    const DType type = conv_type(w);
+    const std::string y = w.node("Conv", {w.cast(x, w.dtype(0), type), w.cast(w.in(1), w.dtype(1), type)}, attributes());
+    return channels_back(w, w.cast(y, type, w.result().dtype));
+  }
+  std::string sum;
+  for (const ByteParts& a : byte_parts(w, x, w.dtype(0))) {
+    for (const ByteParts& b : byte_parts(w, w.in(1), w.dtype(1))) {
+      std::string y = w.node("ConvInteger", {a.part, b.part, w.scalar(a.zero, DType::u8), w.scalar(b.zero, DType::u8)}, attributes());
+      const int factor = a.factor * b.factor;
+      if (factor != 1) y = w.node("Mul", {y, w.scalar(factor, DType::i32)});
+      sum = sum.empty() ? y : w.node("Add", {sum, y});
+    }
+  }
+  return channels_back(w, w.cast(sum, DType::i32, w.result().dtype));
 }
 ValueNames conv_written(const Written& w) {
-  const bool plain = !w.flag("channels_last") && w.dtype(0) == w.dtype(1) && w.dtype(0) == w.result().dtype;
+  const DType type = w.result().dtype;
+  const bool plain = !w.flag("channels_last") && w.dtype(0) == w.dtype(1) && w.dtype(0) == type && is_floating(type) && bits(type) >= 16;
   const Ints all = joined(w.integers("padding"), w.integers("padding_after"));
   const bool crops = std::ranges::any_of(all, [](std::int64_t n) { return n < 0; });
   return plain && !crops ? ValueNames{conv_node(w)} : w.function(written<conv_node>);
@@ -645,10 +674,18 @@ std::string resize_written(const Written& w) {
 
 std::string grid_sample_written(const Written& w) {
   const DType type = w.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const std::string y = w.node("GridSample", {w.cast(w.in(0), w.dtype(), type), w.cast(w.in(1), w.dtype(1), type)},
+  std::string x = w.cast(w.in(0), w.dtype(), type), grid = w.cast(w.in(1), w.dtype(1), type);
+  const Shape &image = w.shape(0), &places = w.shape(1);
+  if (w.rank() == 3) {  // an image of one row, sampled in its middle
+    x = w.reshape(x, {image[0], image[1], 1, image[2]});
+    grid = w.concat(ValueNames{grid, w.node("Expand", {w.scalar(0, type), w.constant(Ints(places.begin(), places.end()))})}, 2);
+    grid = w.reshape(grid, {places[0], 1, places[1], 2});
+  }
+  std::string y = w.node("GridSample", {x, grid},
                                {{"mode", w.text("mode")},
                                 {"padding_mode", w.text("padding")},
                                 {"align_corners", std::int64_t{w.flag("align_corners")}}});
+  if (w.rank() == 3) y = w.reshape(y, w.result().shape);
   return w.cast(y, type, w.result().dtype);
 }
 

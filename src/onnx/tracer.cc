@@ -24,7 +24,7 @@ constexpr std::size_t kDeepest = 64;
 
 // As many nodes are made of a model, beside those of its main graph: functions that call others twice, and loops
 // that are turned while the graph is made, would have no end otherwise.
-constexpr std::size_t kMostNodes = std::size_t{1} << 21;
+constexpr std::size_t kMostNodes = std::size_t{1} << 20;
 
 std::string place_of(const NodeProto& node) {
   if (!node.name.empty()) return node.name;

@@ -263,8 +263,8 @@ TEST_F(OnnxBadFiles, NamesAndTypes) {
   EXPECT_THAT(refused(graph().node("Relu", {"b"}, {"a"}).node("Relu", {"a"}, {"b"}).node("Relu", {"b"}, {"y"})),
               HasSubstr("'b' has no value: no node before this one makes it"));
   EXPECT_THAT(refused(graph().node("Relu", {"y"}, {"y"})), HasSubstr("'y' has no value"));
-  EXPECT_THAT(refused(graph().node("And", {"x", "x"}, {"y"})), HasSubstr("node 'y' (And, opset 21)"));
-  EXPECT_THAT(refused(graph().node("MatMul", {"x", "x"}, {"y"})), HasSubstr("node 'y' (MatMul, opset 21)"));
+  EXPECT_THAT(refused(graph().node("BitwiseAnd", {"x", "x"}, {"y"})), HasSubstr("node 'y' (BitwiseAnd, opset 21)"));
+  EXPECT_THAT(refused(graph().node("Where", {"x", "x", "x"}, {"y"})), HasSubstr("node 'y' (Where, opset 21)"));
   EXPECT_THAT(refused(graph().node("Gather", {"x", "x"}, {"y"})), HasSubstr("node 'y' (Gather, opset 21)"));
   EXPECT_THAT(refused(graph().node("Cast", {"x"}, {"y"}, {G::integer("to", 99)})), HasSubstr("a type that Weft lacks"));
   // A hundred thousand operators that nobody has.

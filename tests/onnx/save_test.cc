@@ -339,7 +339,8 @@ TEST_F(OnnxSave, GraphsOfModels) {
   const Graph made = model.graph({{"x", {2, 3}}}, {{"to", tensor({3, 2}, DType::i64)}});
   ASSERT_EQ(made.inputs().size(), 1u);
   EXPECT_EQ(made.outputs()[0].type, (TensorType{DType::f32, {3, 2}}));
-  const Tensor x = ones({2, 3});
+  const Tensor x = contiguous(ones({2, 3}));
+  eval(x);
   const std::vector<NamedTensor> inputs{{"x", x}};
   EXPECT_THAT(run(made, inputs)[0].to_vector<float>(), testing::Each(1.0f));
 }
