@@ -116,7 +116,7 @@ Description describe(const Source& source) {
     initialized.insert(t.name);
     double count = 1;
     for (const std::int64_t size : t.dims) count *= static_cast<double>(size);
-    if (!(count >= 0 && count < 0x1p62)) continue;  // refused where it is read
+    if (!(count >= 0 && count < 0x1p56)) continue;  // refused where it is read
     d.parameters += static_cast<std::uint64_t>(count);
     if (const auto type = find_dtype(t.type)) d.weight_bytes += byte_size(*type, static_cast<std::uint64_t>(count));
   }
@@ -127,7 +127,7 @@ Description describe(const Source& source) {
   for (const ValueInfoProto& info : model.graph.outputs) d.outputs.push_back(port_of(info));
   std::map<std::tuple<std::string, std::string, std::int64_t>, OperatorUse> uses;
   const auto add = [&](const NodeProto& node, std::int64_t version) {
-    const bool supported = source.find_function(node) || find_control_row(node.domain, node.op_type, version) ||
+    const bool supported = source.find_operator(node) || source.find_function(node) || find_control_row(node.domain, node.op_type, version) ||
                            find_row(node.domain, node.op_type, version);
     ++uses.try_emplace({node.domain, node.op_type, version}, OperatorUse{node.domain, node.op_type, version, 0, supported})
           .first->second.count;
@@ -149,11 +149,12 @@ void check_operators(const Source& source, const Description& description) {
   if (std::ranges::all_of(description.operators, &OperatorUse::supported)) return;
   std::string missing;
   std::size_t count = 0;
+  std::set<std::tuple<std::string_view, std::string_view, std::int64_t>> unsupported;
+  for (const OperatorUse& use : description.operators) {
+    if (!use.supported) unsupported.emplace(use.domain, use.name, use.version);
+  }
   const auto add = [&](const NodeProto& node, std::int64_t version) {
-    const auto is_this = [&](const OperatorUse& use) {
-      return use.domain == node.domain && use.name == node.op_type && use.version == version;
-    };
-    if (std::ranges::find_if(description.operators, is_this)->supported || ++count > 8) return;
+    if (!unsupported.contains({node.domain, node.op_type, version}) || ++count > 8) return;
     missing += std::format("{}'{}' ({}{}{})", missing.empty() ? "" : ", ",
                            node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name, node.domain,
                            node.domain.empty() ? "" : ".", node.op_type);
@@ -207,6 +208,7 @@ struct Model::Impl {
 
   Impl(Source given, const Options& o)
       : source(std::move(given)), options(o), device(o.device ? *o.device : default_device()) {
+    source.index(options.operators);
     const GraphProto& graph = source.model.graph;
     description = describe(source);
     check_operators(source, description);
@@ -262,14 +264,18 @@ struct Model::Impl {
   Given given(std::span<const NamedValue> values) const {
     Given all;
     std::map<std::string, std::pair<std::int64_t, std::string>> names;
+    std::unordered_map<std::string_view, const NamedValue*> by_name;
+    for (const NamedValue& v : values) {
+      if (!by_name.emplace(v.name, &v).second) throw InvalidArgument("onnx: input '{}' is given twice", v.name);
+    }
     for (const Port& port : description.inputs) {
-      const auto is_port = [&](const NamedValue& v) { return v.name == port.name; };
-      const auto it = std::ranges::find_if(values, is_port);
-      if (it == values.end()) {
+      const auto found = by_name.find(port.name);
+      if (found == by_name.end()) {
         if (port.type.starts_with("optional")) continue;
         throw InvalidArgument("onnx: input '{}' is missing", port.name);
       }
-      if (std::ranges::count_if(values, is_port) > 1) throw InvalidArgument("onnx: input '{}' is given twice", port.name);
+      const NamedValue* const it = found->second;
+      by_name.erase(found);
       if (it->value.sequence) {
         all.sequences[port.name] = it->value.sequence->size();
         for (std::size_t i = 0; i < it->value.sequence->size(); ++i) {
@@ -282,11 +288,10 @@ struct Model::Impl {
         throw InvalidArgument("onnx: input '{}' is an undefined Tensor", port.name);
       }
     }
-    for (const NamedValue& v : values) {
-      if (std::ranges::find(description.inputs, v.name, &Port::name) != description.inputs.end()) continue;
+    for (const auto& [name, value] : by_name) {
       std::string known;
       for (const Port& port : description.inputs) known += std::format("{}'{}'", known.empty() ? "" : ", ", port.name);
-      throw InvalidArgument("onnx: no input is called '{}'; there are {}", v.name, known.empty() ? "none" : known);
+      throw InvalidArgument("onnx: no input is called '{}'; there are {}", name, known.empty() ? "none" : known);
     }
     return all;
   }
@@ -355,6 +360,61 @@ struct Model::Impl {
       ++compilations;
     }
     form.is_made = true;
+  }
+
+  Graph graph(std::span<const NamedShape> shapes, std::span<const NamedTensor> constants) const {
+    Graph made(source.model.graph.name);
+    Known known;
+    std::map<std::string, std::pair<std::int64_t, std::string>> names;
+    std::set<std::string_view> used;
+    std::vector<std::pair<std::string, Tensor>> inputs;
+    for (const Port& port : description.inputs) {
+      const auto constant = std::ranges::find(constants, port.name, &NamedTensor::name);
+      if (constant != constants.end()) {
+        used.insert(port.name);
+        check(port, constant->tensor, names);
+        const auto bytes = std::make_shared<std::vector<std::byte>>(byte_size(constant->tensor.type()));
+        constant->tensor.read_bytes(*bytes);
+        known.elements.emplace(port.name, TensorData{constant->tensor.dtype(), constant->tensor.shape(), *bytes, bytes});
+        continue;
+      }
+      if (!port.type.starts_with("tensor(") || !port.dtype) {
+        throw Unsupported("onnx: input '{}' is a {}, and a graph takes tensors", port.name, port.type);
+      }
+      Shape shape;
+      if (const auto given = std::ranges::find(shapes, port.name, &NamedShape::name); given != shapes.end()) {
+        used.insert(port.name);
+        shape = given->shape;
+      } else {
+        if (!port.shape) throw InvalidArgument("onnx: the shape of input '{}' is missing", port.name);
+        for (const Dimension& d : *port.shape) {
+          if (!d.size) throw InvalidArgument("onnx: the shape of input '{}' is missing: the model leaves sizes open", port.name);
+          shape.push_back(*d.size);
+        }
+      }
+      inputs.emplace_back(port.name, made.input(port.name, *port.dtype, shape));
+      check(port, inputs.back().second, names);
+      known.tensors.emplace(port.name, TensorType{*port.dtype, shape});
+    }
+    const auto refuse_unknown = [&](std::string_view name) {
+      if (!used.contains(name)) throw InvalidArgument("onnx: no input is called '{}'", name);
+    };
+    for (const NamedShape& s : shapes) refuse_unknown(s.name);
+    for (const NamedTensor& c : constants) refuse_unknown(c.name);
+    Tracer tracer(source, made, known);
+    for (auto& [name, tensor] : inputs) tracer.add_input(name, std::move(tensor));
+    const DefaultDeviceScope here(device);
+    try {
+      const Values values = tracer.trace({});
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::string& name = description.outputs[i].name;
+        if (!values[i].is_tensor()) throw Unsupported("onnx: output '{}' is no tensor, and a graph gives tensors", name);
+        made.output(name, values[i].tensor);
+      }
+    } catch (const NeedsElements& needed) {
+      throw Unsupported("onnx: what the graph is like depends on the elements of '{}', which a run reads", needed.id);
+    }
+    return made;
   }
 
   // The same without waiting. Two runs that need a form at once may both compile it; the first to be done makes it.
@@ -527,8 +587,20 @@ Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options
 
 Description describe(const std::filesystem::path& path) {
   const MappedFile file = MappedFile::open(path);
-  return in_context([&] { return std::format("'{}'", path.string()); },
-                    [&] { return describe(source_of(file.bytes, file.owner, {})); });
+  return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
+    Source source = source_of(file.bytes, file.owner, {});
+    source.index();
+    return describe(source);
+  });
+}
+
+Graph Model::graph(std::span<const NamedShape> shapes, std::span<const NamedTensor> constants) const {
+  return impl_->graph(shapes, constants);
+}
+
+Graph to_graph(const std::filesystem::path& path, std::span<const NamedShape> shapes,
+               std::span<const NamedTensor> constants, const Options& options) {
+  return Model::load(path, options).graph(shapes, constants);
 }
 
 const Description& Model::description() const { return impl_->description; }

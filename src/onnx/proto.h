@@ -106,6 +106,7 @@ struct FunctionProto {
   std::vector<AttributeProto> defaults = {};
   std::vector<NodeProto> nodes = {};
   std::map<std::string, std::int64_t, std::less<>> opsets = {};
+  std::map<std::string, std::string, std::less<>> metadata = {};
 };
 
 // Versions by domain; "" is ai.onnx.

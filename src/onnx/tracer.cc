@@ -4,7 +4,9 @@
 
 #include "core/error_context.h"
 #include "core/format.h"
+#include "graph/node.h"
 #include "onnx/external.h"
+#include "onnx/write.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
 
@@ -19,6 +21,10 @@ constexpr std::string_view kOfShapes[] = {"Shape", "Size"};
 
 // As many calls, branches and turns within each other as the host's stack surely holds.
 constexpr std::size_t kDeepest = 64;
+
+// As many nodes are made of a model, beside those of its main graph: functions that call others twice, and loops
+// that are turned while the graph is made, would have no end otherwise.
+constexpr std::size_t kMostNodes = std::size_t{1} << 20;
 
 std::string place_of(const NodeProto& node) {
   if (!node.name.empty()) return node.name;
@@ -57,13 +63,85 @@ void add_tensors(const Value& value, const Known& known, std::map<std::string, T
   if (value.tensor.defined() && !value.data && !known.tensors.contains(value.id)) to.emplace(value.id, value.tensor);
 }
 
+// What a function of the program's own makes of a node.
+Tensors call_operator(const Operator& own, const Node& node) {
+  using Type = AttributeProto::Type;
+  OperatorCall call{.inputs = {}, .outputs = node.results(), .version = node.version()};
+  for (std::size_t i = 0; i < node.size(); ++i) call.inputs.push_back(node.maybe(i));
+  for (const AttributeProto& a : node.proto().attributes) {
+    switch (a.type) {
+      case Type::i: call.attributes.emplace(a.name, a.i); break;
+      case Type::f: call.attributes.emplace(a.name, static_cast<double>(a.f)); break;
+      case Type::s: call.attributes.emplace(a.name, a.s); break;
+      case Type::ints: call.attributes.emplace(a.name, a.ints); break;
+      case Type::floats: call.attributes.emplace(a.name, std::vector<double>(a.floats.begin(), a.floats.end())); break;
+      case Type::strings: call.attributes.emplace(a.name, a.strings); break;
+      case Type::t: call.attributes.emplace(a.name, node.tensor(a.name)); break;
+      default: break;
+    }
+  }
+  Tensors results = own.make(call);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (node.wants(i) && !results[i].defined()) node.fail("result {} of the program's operator is an undefined Tensor", i);
+  }
+  return results;
+}
+
+template <class T>
+T attribute_of(const OperatorCall& call, std::string_view name, const std::optional<T>& otherwise, std::string_view kind) {
+  const auto it = call.attributes.find(name);
+  if (it == call.attributes.end()) {
+    if (otherwise) return *otherwise;
+    throw FormatError("the attribute {} is missing", name);
+  }
+  if (const T* value = std::get_if<T>(&it->second)) return *value;
+  throw FormatError("the attribute {} is not {}", name, kind);
+}
+
 }  // namespace
 
+const Tensor& OperatorCall::input(std::size_t i) const {
+  if (i >= inputs.size() || !inputs[i].defined()) throw FormatError("operand {} is missing", i);
+  return inputs[i];
+}
+std::int64_t OperatorCall::integer(std::string_view name, std::optional<std::int64_t> otherwise) const {
+  return attribute_of(*this, name, otherwise, "an integer");
+}
+double OperatorCall::number(std::string_view name, std::optional<double> otherwise) const {
+  return attribute_of(*this, name, otherwise, "a number");
+}
+std::string OperatorCall::text(std::string_view name, std::optional<std::string> otherwise) const {
+  return attribute_of(*this, name, otherwise, "a text");
+}
+std::vector<std::int64_t> OperatorCall::integers(std::string_view name,
+                                                 std::optional<std::vector<std::int64_t>> otherwise) const {
+  return attribute_of(*this, name, otherwise, "integers");
+}
+std::vector<double> OperatorCall::numbers(std::string_view name, std::optional<std::vector<double>> otherwise) const {
+  return attribute_of(*this, name, otherwise, "numbers");
+}
+
 const FunctionProto* Source::find_function(const NodeProto& node) const {
-  for (const FunctionProto& f : model.functions) {
-    if (f.domain == node.domain && f.name == node.op_type && f.overload == node.overload) return &f;
+  const auto it = functions.find({node.domain, node.op_type, node.overload});
+  return it == functions.end() ? nullptr : it->second;
+}
+
+void Source::index(std::span<const Operator> own) {
+  functions.clear();
+  operators.clear();
+  for (const FunctionProto& f : model.functions) functions.try_emplace({f.domain, f.name, f.overload}, &f);
+  for (const Operator& o : own) {
+    if (!o.make) throw InvalidArgument("onnx: operator {}.{} without a function", o.domain, o.name);
+    const std::string_view domain = o.domain == "ai.onnx" ? std::string_view() : std::string_view(o.domain);
+    if (!operators.try_emplace({domain, o.name}, &o).second) {
+      throw InvalidArgument("onnx: operator {}.{} is given twice", o.domain, o.name);
+    }
   }
-  return nullptr;
+}
+
+const Operator* Source::find_operator(const NodeProto& node) const {
+  const auto it = operators.find({node.domain, node.op_type});
+  return it == operators.end() ? nullptr : it->second;
 }
 
 Value Tracer::constant(TensorData data, std::string id) {
@@ -214,6 +292,9 @@ Values Tracer::run(Scope& scope, std::span<const NodeProto> nodes, std::span<con
 }
 
 void Tracer::run_node(Scope& scope, const NodeProto& given) {
+  if (++made_ > kMostNodes + source_.model.graph.nodes.size()) {
+    throw Unsupported("loops and functions make more than {} nodes", kMostNodes);
+  }
   const auto is_known = [&](const std::string& name) {
     const std::string id = scope.prefix + name;
     return name.empty() || known_.tensors.contains(id) || known_.elements.contains(id);
@@ -253,21 +334,29 @@ void Tracer::run_node(Scope& scope, const NodeProto& given) {
   const std::int64_t version = version_of(*scope.opsets, node->domain);
   if (version == 0) throw FormatError("the model imports no opset of ai.onnx");
   Values values;
+  const Operator* const own = source_.find_operator(*node);
   const ControlRow* control = find_control_row(node->domain, node->op_type, version);
   const OperatorRow* row = control ? nullptr : find_row(node->domain, node->op_type, version);
-  if (function && !(row && node->domain.empty())) {
-    values = call_function(*function, *node, path, operands);
+  // Whether all operands are known, and few.
+  const auto all_known = [&] {
+    std::int64_t count = 0;
+    for (const Value* v : operands) {
+      if (v && !v->data) return false;
+      if (v) count += element_count(v->data->shape);
+    }
+    return count <= kKnownElements;
+  };
+  if (own) {
+    values = compute(Node(*this, *node, version, operands), all_known(),
+                     [&](const Node& n) { return call_operator(*own, n); });
+  } else if (function && !(row && node->domain.empty())) {
+    values = call_written(*function, operands);
+    if (values.empty()) values = call_function(*function, *node, path, operands);
   } else if (control) {
     values = control->make(*this, Node(*this, *node, version, operands), path);
   } else if (row) {
-    std::int64_t count = 0;
-    bool known = !row->draws;
-    for (const Value* v : operands) {
-      known &= !v || v->data.has_value();
-      if (v && v->data) count += element_count(v->data->shape);
-    }
-    known &= count <= kKnownElements;
-    values = compute(*row, Node(*this, *node, version, operands), known || std::ranges::count(kOfShapes, row->name));
+    const bool known = (!row->draws && all_known()) || std::ranges::count(kOfShapes, row->name);
+    values = compute(Node(*this, *node, version, operands), known, row->make);
   } else {
     throw Unsupported("no such operator here");
   }
@@ -280,16 +369,36 @@ void Tracer::run_node(Scope& scope, const NodeProto& given) {
   }
 }
 
-Values Tracer::compute(const OperatorRow& row, const Node& node, bool known) {
+Values Tracer::compute(const Node& node, bool known, const std::function<Tensors(const Node&)>& make) {
   std::optional<DefaultDeviceScope> there;
   if (known) there.emplace(Device::cpu());
   Values values;
-  for (Tensor& tensor : row.make(node)) {
+  for (Tensor& tensor : make(node)) {
     Value value{.tensor = std::move(tensor)};
     if (known && value.tensor.defined() && value.tensor.size() <= kKnownElements) value = constant(read(value.tensor));
     values.push_back(std::move(value));
   }
   return values;
+}
+
+Values Tracer::call_written(const FunctionProto& function, std::span<const Value* const> operands) const {
+  if (function.domain != kWeftDomain) return {};
+  std::vector<Tensor> inputs;
+  std::vector<TensorType> types;
+  for (const Value* v : operands) {
+    if (!v || !v->is_tensor()) return {};
+    inputs.push_back(v->tensor);
+    types.push_back(v->tensor.type());
+  }
+  const OpPtr op = op_of_function(function, types);
+  if (!op) return {};
+  Values values;
+  try {
+    for (Tensor& tensor : results_of(apply(op, std::span<const Tensor>(inputs)))) values.push_back({.tensor = std::move(tensor)});
+  } catch (const Error&) {
+    return {};  // it is not what its metadata say: its nodes count
+  }
+  return values.size() == function.outputs.size() ? values : Values();
 }
 
 Values Tracer::call_function(const FunctionProto& function, const NodeProto& node, const std::string& path,

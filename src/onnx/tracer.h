@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "onnx/value.h"
 #include "weft/device.h"
 #include "weft/graph.h"
+#include "weft/onnx.h"
 
 namespace weft::onnx {
 
@@ -51,7 +53,15 @@ struct Source {
   std::map<std::string, Tensor, std::less<>> resident;     // those whose values the device alone has
   std::shared_ptr<const void> owner;                       // of the file's bytes
   std::shared_ptr<ExternalFiles> files;
+  // By domain, name and overload.
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*> functions = {};
 
+  // Of the program's own, by domain and name.
+  std::map<std::pair<std::string_view, std::string_view>, const Operator*> operators = {};
+
+  // After the model was read. The operators live as long as this does.
+  void index(std::span<const Operator> own = {});
+  const Operator* find_operator(const NodeProto& node) const;
   const FunctionProto* find_function(const NodeProto& node) const;
 };
 
@@ -62,6 +72,9 @@ class Tracer {
   // The outputs of the main graph, whose inputs are among the known tensors (the elements of a sequence "x" as "x[0]", …;
   // `sequences` has their lengths). Throws NeedsElements, and errors that name nodes.
   Values trace(const std::map<std::string, std::size_t, std::less<>>& sequences);
+
+  // The input of the graph that is this one of the model, where the graph has it before.
+  void add_input(const std::string& id, Tensor tensor) { inputs_.emplace(id, std::move(tensor)); }
 
   // After NeedsElements: what is on the device and needed from there on, by id, without what Known has.
   const std::map<std::string, Tensor>& live() const { return live_; }
@@ -110,9 +123,11 @@ class Tracer {
   Values run(Scope& scope, std::span<const NodeProto> nodes, std::span<const std::string> outputs, std::string_view what);
   Values run(Scope& scope, const GraphProto& graph);
   void run_node(Scope& scope, const NodeProto& node);
-  Values compute(const OperatorRow& row, const Node& node, bool known);
+  Values compute(const Node& node, bool known, const std::function<Tensors(const Node&)>& make);
   Values call_function(const FunctionProto& function, const NodeProto& node, const std::string& path,
                        std::span<const Value* const> operands);
+  // The operation of Weft that a written function is; empty: it is none.
+  Values call_written(const FunctionProto& function, std::span<const Value* const> operands) const;
   const Value* look_up(const Scope& scope, const std::string& name) const;
   void define(Scope& scope, const std::string& name, Value value);
   void add_initializers(Scope& scope, const GraphProto& graph);
@@ -126,6 +141,7 @@ class Tracer {
   std::vector<Value> held_;
   std::map<std::string, Tensor> inputs_;  // of the graph, by id
   int in_graph_ = 0;  // how many of in_graph() are being run
+  std::size_t made_ = 0;  // nodes, each as often as it is made
   mutable std::map<std::string, Tensor> live_;
 };
 
