@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "compiler/device_data.h"
 #include "core/error_context.h"
 #include "core/format.h"
 #include "core/mapped_file.h"
@@ -18,11 +19,13 @@
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/onnx.h"
+#include "weft/random.h"
+#include "weft/traced.h"
 
 namespace weft::onnx {
 namespace {
 
-constexpr std::int64_t kOldestOpset = 1, kNewestOpset = 25;
+constexpr std::int64_t kOldestOpset = 1, kNewestOpset = 26;
 
 std::string type_text(const TypeProto& type) {
   using enum TypeProto::Kind;
@@ -136,6 +139,7 @@ struct Model::Impl {
   std::mutex mutex;
   std::list<std::pair<std::string, std::shared_ptr<Form>>> forms;  // the last used first
   std::atomic<std::size_t> compilations = 0, reads = 0;
+  std::atomic<std::uint64_t> runs = 0;
 
   Impl(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::filesystem::path& folder, const Options& o)
       : options(o), device(o.device ? *o.device : default_device()) {
@@ -301,8 +305,38 @@ struct Model::Impl {
     form.is_made = true;
   }
 
+  // The outputs as tensors that depend on the inputs, which a derivative or the trace of a compiled function goes
+  // through.
+  std::vector<PortValue> run_inline(const Given& all) {
+    const DefaultDeviceScope here(device);
+    std::map<std::string, Tensor> inputs;
+    Known known;
+    const auto add = [&](const std::string& id, const Tensor& tensor) {
+      inputs.insert_or_assign(id, tensor);
+      known.tensors.insert_or_assign(id, tensor.type());
+    };
+    // A copy from another device would end what a derivative goes through: of what may have one it is an error.
+    for (const auto& [id, tensor] : all.tensors) {
+      const bool moves = find_data(tensor) && !is_floating(tensor.dtype()) && tensor.dtype() != DType::c64 &&
+                         tensor.device() != device;
+      add(id, moves ? to(tensor, device) : tensor);
+    }
+    add(std::string(kRunNumber), random::key(runs++));
+    std::vector<PortValue> results;
+    for (Value& value : Tracer(source, inputs, known).trace(all.sequences)) {
+      PortValue& result = results.emplace_back(PortValue{.tensor = value.tensor});
+      if (!value.sequence) continue;
+      result.sequence.emplace();
+      for (const Value& element : *value.sequence) result.sequence->push_back(element.tensor);
+    }
+    return results;
+  }
+
   std::vector<PortValue> run(std::span<const NamedValue> values) {
     const Given all = given(values);
+    std::vector<Tensor> operands;
+    for (const auto& [id, tensor] : all.tensors) operands.push_back(tensor);
+    if (detail::TracedCalls::inlines(operands)) return run_inline(all);
     std::shared_ptr<Form> form = first_form(all);
     std::unordered_map<std::string, Tensor> made;
     for (const auto& [id, tensor] : all.tensors) {
@@ -310,11 +344,28 @@ struct Model::Impl {
       eval(here);
       made.insert_or_assign(id, std::move(here));
     }
+    const std::uint64_t number = runs++;
+    const auto make_random = [&](const std::string& id) {
+      if (made.contains(id)) return;
+      Tensor key;
+      if (id == kRandomKey)
+        key = random::next_key();
+      else if (id == kRunNumber)
+        key = random::key(number);
+      else
+        return;
+      key = contiguous(to(key, device));
+      eval(key);
+      made.insert_or_assign(id, key);
+    };
     for (;;) {
       make(*form);
       if (form->executable) {
         std::vector<Tensor> in, out;
-        for (const std::string& id : form->inputs) in.push_back(made.at(id));
+        for (const std::string& id : form->inputs) {
+          make_random(id);
+          in.push_back(made.at(id));
+        }
         for (const auto& [id, type] : form->made) {
           out.emplace_back(device, type.dtype, type.shape);
           made.insert_or_assign(id, out.back());
