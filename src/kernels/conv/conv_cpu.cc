@@ -13,6 +13,7 @@
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/expression_cpu.h"
+#include "kernels/matmul/pairs_cpu.h"
 #include "kernels/matmul/panels_cpu.h"
 #include "weft/kernels/copy.h"
 
@@ -97,7 +98,9 @@ WEFT_VECTOR_CLONES void add_terms(const RowTerm<Sum>* terms, std::size_t count, 
 template <class Sum>
 void by_rows(cpu::Executor& executor, const ConvProblem& given, const Expression* epilogue) {
   cpu::say_form([] {
-    return std::pair(std::string("rows"), std::string("integers, or infinities that must not meet the padding"));
+    return std::pair(
+        std::string("rows"),
+        std::string("integers of few channels or more than 16 bits, or infinities that must not meet the padding"));
   });
   ConvProblem p = given;
   p.x = as_type(executor, given.x, kConvSums<Sum>);
@@ -260,8 +263,12 @@ void conv_cpu(cpu::Executor& executor, const ConvProblem& p, const Expression* e
   switch (p.sum_type()) {
     case DType::f64:
       return run<double>(executor, p, epilogue);
-    case DType::i32:
-      return by_rows<std::uint32_t>(executor, p, epilogue);
+    case DType::i32: {
+      // Rows of one term or two are not worth being gathered.
+      const bool pairs = pair_type(p.x.dtype) >= 0 && pair_type(p.w.dtype) >= 0 && p.depth() >= 4 && p.outputs() >= 4;
+      return pairs ? conv_by_windows<std::int16_t>(executor, p, epilogue)
+                   : by_rows<std::uint32_t>(executor, p, epilogue);
+    }
     default:
       return run<float>(executor, p, epilogue);
   }
