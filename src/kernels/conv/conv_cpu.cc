@@ -217,9 +217,7 @@ bool all_finite(const View& v) {
 }
 
 // Products of windows have columns of outputs, those of places have rows of them: it depends on what lies adjacent.
-template <class Sum>
-bool suits_places(const ConvProblem& p) {
-  const std::int64_t width = panel_loops<Sum>().width;
+bool suits_places(const ConvProblem& p, std::int64_t width) {
   const std::int64_t places = p.y.count() / std::max<std::int64_t>(1, p.groups() * p.outputs());
   if (places < p.taps() || places < width) return false;  // a filter's gradient
   return p.outputs() < width || p.x.strides()[-1] == 1;
@@ -253,7 +251,7 @@ void run(cpu::Executor& executor, const ConvProblem& p, const Expression* epilog
   for (int d = 0; d < p.spatial(); ++d) reaches_out |= p.reaches_out(d);
   if (reaches_out && !all_finite(p.w)) return by_rows<Sum>(executor, p, epilogue);
   if (depthwise && conv_by_planes<Sum>(executor, p, epilogue)) return;
-  if (suits_places<Sum>(p)) return conv_by_places<Sum>(executor, p, epilogue);
+  if (suits_places(p, panel_loops<Sum>().width)) return conv_by_places<Sum>(executor, p, epilogue);
   conv_by_windows<Sum>(executor, p, epilogue);
 }
 
@@ -266,8 +264,9 @@ void conv_cpu(cpu::Executor& executor, const ConvProblem& p, const Expression* e
     case DType::i32: {
       // Rows of one term or two are not worth being gathered.
       const bool pairs = pair_type(p.x.dtype) >= 0 && pair_type(p.w.dtype) >= 0 && p.depth() >= 4 && p.outputs() >= 4;
-      return pairs ? conv_by_windows<std::int16_t>(executor, p, epilogue)
-                   : by_rows<std::uint32_t>(executor, p, epilogue);
+      if (!pairs) return by_rows<std::uint32_t>(executor, p, epilogue);
+      if (suits_places(p, pair_loops().width)) return conv_by_places<std::int16_t>(executor, p, epilogue);
+      return conv_by_windows<std::int16_t>(executor, p, epilogue);
     }
     default:
       return run<float>(executor, p, epilogue);

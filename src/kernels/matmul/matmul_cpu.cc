@@ -517,11 +517,26 @@ void take_halves(const View& view, std::int64_t first, std::int64_t stride, std:
   }
 }
 
-// `rows` writes a's rows as GatherRows says.
+// Blocks with all columns where they can: rows are gathered for each block.
+Cut pair_cut(const MatmulProblem& p, int threads, std::int64_t width) {
+  constexpr std::int64_t kBlock = 48 << 10, kLeastRows = 16, kMostRows = 96;
+  const auto round_up = [](std::int64_t size, std::int64_t to) { return ceil_div(size, to) * to; };
+  Cut c{kMostRows, round_up(p.n, width)};
+  while (c.cols > width && c.cols * kLeastRows > kBlock) c.cols = round_up(c.cols / 2, width);
+  c.rows = std::min(std::max(kBlock / c.cols / 8 * 8, kLeastRows), std::min(kMostRows, round_up(p.m, 8)));
+  const std::int64_t wanted = threads == 1 ? 1 : threads * 4;
+  const auto blocks = [&] { return p.batches() * ceil_div(p.m, c.rows) * ceil_div(p.n, c.cols); };
+  const auto too_few = [&] { return blocks() < wanted && c.rows * c.cols * p.k > (1 << 20); };
+  while (c.rows > kLeastRows && too_few()) c.rows = round_up(c.rows / 2, 8);
+  while (c.cols > 2 * width && too_few()) c.cols = round_up(c.cols / 2, width);
+  return c;
+}
+
+// `rows` writes a's rows as GatherRows says; null: they lie as the loops read them, in pairs.
 void by_pairs(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store,
-              const GatherRows<std::int16_t>& rows) {
+              const GatherRows<std::int16_t>* rows) {
   const PairSide right(executor, p);
-  const Cut size = cut(p, executor.threads(), right.width());
+  const Cut size = pair_cut(p, executor.threads(), right.width());
   const std::int64_t across = ceil_div(p.n, size.cols), down = ceil_div(p.m, size.rows);
   parallel(executor, p.batches() * across * down, 1, [&](std::int64_t begin, std::int64_t end) {
     thread_local Scratch a_scratch, y_scratch;
@@ -534,11 +549,17 @@ void by_pairs(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
       constexpr std::int64_t kMost = 2048;  // of k at a time, which a core's caches hold
       const std::int64_t step = p.k < 2 * kMost ? p.k : kMost;
       for (std::int64_t k = 0; k < p.k; k += step) {
-        const std::int64_t depth = std::min(step, p.k - k), a_row = ceil_div(depth, 2) * 2 + 32;
-        std::int16_t* const a = a_scratch.need<std::int16_t>(count * a_row);
-        rows(batch, row, count, k, depth, a, a_row);
-        if (depth % 2) {
-          for (std::int64_t r = 0; r < count; ++r) a[r * a_row + depth] = 0;
+        const std::int64_t depth = std::min(step, p.k - k);
+        std::int64_t a_row = ceil_div(depth, 2) * 2 + 32;
+        const std::int16_t* a = nullptr;
+        if (rows) {
+          std::int16_t* const copied = a_scratch.need<std::int16_t>(count * a_row);
+          (*rows)(batch, row, count, k, depth, copied, a_row);
+          for (std::int64_t r = 0; r < count && depth % 2; ++r) copied[r * a_row + depth] = 0;
+          a = copied;
+        } else {
+          a_row = p.a.strides()[-2];
+          a = data<const std::int16_t>(p.a) + batch_offset(p.a, p.batch, batch) + row * a_row + k;
         }
         right.multiply({a, a_row, nullptr, y, pitch, count, ceil_div(depth, 2), k > 0}, batch, col, cols, k / 2);
       }
@@ -552,12 +573,13 @@ void by_pairs(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
                     : p.a.dtype == DType::u8 ? take_halves<std::uint8_t>
                                              : take_halves<std::int16_t>;
   const std::int64_t down = p.a.strides()[-2], along = p.a.strides()[-1];
-  by_pairs(executor, p, store,
-           [&](std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t k, std::int64_t depth,
-               std::int16_t* to, std::int64_t pitch) {
-             const std::int64_t first = batch_offset(p.a, p.batch, batch) + row * down + k * along;
-             for (std::int64_t r = 0; r < rows; ++r) take(p.a, first + r * down, along, depth, to + r * pitch);
-           });
+  if (p.a.dtype == DType::i16 && along == 1 && p.k % 2 == 0) return by_pairs(executor, p, store, nullptr);
+  const GatherRows<std::int16_t> rows = [&](std::int64_t batch, std::int64_t row, std::int64_t count, std::int64_t k,
+                                            std::int64_t depth, std::int16_t* to, std::int64_t pitch) {
+    const std::int64_t first = batch_offset(p.a, p.batch, batch) + row * down + k * along;
+    for (std::int64_t r = 0; r < count; ++r) take(p.a, first + r * down, along, depth, to + r * pitch);
+  };
+  by_pairs(executor, p, store, &rows);
 }
 
 // Integers: of up to 16 bits in pairs; 8-bit ones of few rows in f32, in parts of k that an f32 sums exactly; others
@@ -738,7 +760,7 @@ template <class Sum>
 void matmul_cpu_of_rows(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue,
                         const GatherRows<Sum>& gather) {
   if constexpr (std::is_same_v<Sum, std::int16_t>)
-    by_pairs(executor, p, RowStore(p, epilogue), gather);
+    by_pairs(executor, p, RowStore(p, epilogue), &gather);
   else
     by_panels(executor, p, epilogue, RowStore(p, epilogue), LeftSide<Sum>(p.a, &gather));
 }
