@@ -156,7 +156,7 @@ class RunSteps {
 class Model {
  public:
   // Maps the file; weights are read when they are uploaded. Throws IoError, FormatError (what the file says, and where),
-  // Unsupported (an opset of ai.onnx that is newer than 25; all operators that Weft lacks, with their nodes).
+  // Unsupported (an opset of ai.onnx that is newer than 26; all operators that Weft lacks, with their nodes).
   static Model load(const std::filesystem::path& path, const Options& options = {});
   // The same of bytes in memory, which the model copies. External data are looked for in `folder`; without one they are an
   // error.
@@ -172,6 +172,14 @@ class Model {
   // port's type and the sizes that it fixes; names of sizes have one value a run. Submits the work and returns before it is
   // done, unless a stage must be read. Any number of threads may run a model at once. Throws InvalidArgument,
   // TypeError and ShapeError, which name the input or the node; OutOfMemory, DeviceLost.
+  //
+  // In functions that are differentiated, compiled or batched (weft/derivatives.h, weft/traced.h) a run is part of the
+  // function: its operations are recorded as if the function called them, in the types that the model has. Floats must
+  // be on the model's device there. What such a trace has no values for, and the graph depends on, is an
+  // InvalidArgument.
+  //
+  // Random operators draw other numbers in each run: without a seed they follow from the default generator
+  // (random::seed()), with one the first, second, … run of each loaded model draws the same.
   std::vector<Tensor> run(std::span<const NamedTensor> inputs) const;
   std::vector<Tensor> run(std::initializer_list<NamedTensor> inputs) const {
     return run(std::span(inputs.begin(), inputs.size()));

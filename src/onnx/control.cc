@@ -107,6 +107,7 @@ Values loop(Tracer& tracer, const Node& node, const std::string& path) {
     const auto made = tracer.in_graph([&] {
       const Tensors initial = tensors_of(carries);
       return values_of(detail::scan({.function = "Loop", .length = most}, initial, {}, [&](std::span<const Tensor> t) {
+        const Tracer::Turn turn(tracer, t[0]);
         Values inputs{{.tensor = cast(t[0], DType::i64)}, boolean_value(true)};
         for (const Tensor& carry : t.subspan(1)) inputs.push_back({.tensor = carry});
         const Values results = tracer.call_graph(body, node, "turn", std::move(inputs));
@@ -127,6 +128,7 @@ Values loop(Tracer& tracer, const Node& node, const std::string& path) {
       Tensors last = while_loop(
           [&](const Tensors& t) { return limit.defined() ? logical_and(t[1], t[0] < limit) : t[1]; },
           [&](const Tensors& t) {
+            const Tracer::Turn turn(tracer, t[0]);
             Values inputs{{.tensor = t[0]}, {.tensor = t[1]}};
             for (std::size_t i = 2; i < t.size(); ++i) inputs.push_back({.tensor = t[i]});
             const Values results = tracer.call_graph(body, node, "turn", std::move(inputs));
@@ -174,6 +176,7 @@ Tensors scanned(Tracer& tracer, const Node& node, const GraphProto& body, const 
     const auto made = tracer.in_graph([&] {
       return values_of(
           detail::scan({.function = "Scan", .length = length}, tensors_of(states), slices, [&](std::span<const Tensor> t) {
+            const Tracer::Turn turn(tracer, t[0]);
             return tensors_of(tracer.call_graph(body, node, part + "turn", values_of(t.subspan(1))));
           }));
     });

@@ -4,16 +4,15 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <random>
 
 #include "onnx/node.h"
+#include "onnx/tracer.h"
 #include "onnx/value.h"
 #include "onnx/write.h"
 #include "weft/array.h"
 #include "weft/device.h"
 #include "weft/distributions.h"
 #include "weft/graph.h"
-#include "weft/random.h"
 
 namespace weft::onnx {
 
@@ -190,13 +189,10 @@ Tensor bit_cast_of(const Node& n) {
 
 // ---- Random numbers, which have no reference: each is drawn with the distribution of its operator.
 
-// Of a node with a seed the same in all models; else another one for each graph that is made.
-Tensor key_of(std::optional<double> seed) {
-  if (seed) return random::key(std::bit_cast<std::uint64_t>(*seed));
-  std::random_device device;
-  return random::key((std::uint64_t{device()} << 32) | device());
+Tensor key_of(const Node& n) {
+  if (!n.attribute("seed")) return n.tracer().random_key(n, std::nullopt);
+  return n.tracer().random_key(n, std::bit_cast<std::uint64_t>(n.number("seed", 0)));
 }
-Tensor key_of(const Node& n) { return key_of(n.attribute("seed") ? std::optional(n.number("seed", 0)) : std::nullopt); }
 
 // Drawn in a type that Weft draws, f32 for f64.
 template <class Draw>
@@ -252,7 +248,8 @@ Tensors dropout(const Node& n) {
   const double ratio = !training ? 0 : n.has(1) ? n.number_of(1) : 0.5;
   if (ratio == 0) return dropout_of_inference(n);
   const Tensor x = n.in(0);
-  const Tensor key = key_of(n.attribute("seed") ? std::optional(static_cast<double>(n.integer("seed"))) : std::nullopt);
+  const Tensor key = n.tracer().random_key(
+      n, n.attribute("seed") ? std::optional(static_cast<std::uint64_t>(n.integer("seed"))) : std::nullopt);
   const Tensor kept = random_uniform(key, DType::f32, x.shape()) >= ratio;
   return with_mask(n, select(kept, x * (1 / (1 - ratio)), zeros_like(x)), kept);
 }

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "compiler/device_data.h"
 #include "core/error_context.h"
 #include "core/format.h"
 #include "core/mapped_file.h"
@@ -19,11 +20,13 @@
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/onnx.h"
+#include "weft/random.h"
+#include "weft/traced.h"
 
 namespace weft::onnx {
 namespace {
 
-constexpr std::int64_t kOldestOpset = 1, kNewestOpset = 25;
+constexpr std::int64_t kOldestOpset = 1, kNewestOpset = 26;
 
 std::string type_text(const TypeProto& type) {
   using enum TypeProto::Kind;
@@ -205,6 +208,7 @@ struct Model::Impl {
   std::mutex mutex;
   std::list<std::pair<std::string, std::shared_ptr<Form>>> forms;  // the last used first
   std::atomic<std::size_t> compilations = 0, reads = 0;
+  std::atomic<std::uint64_t> runs = 0;
 
   Impl(Source given, const Options& o)
       : source(std::move(given)), options(o), device(o.device ? *o.device : default_device()) {
@@ -401,7 +405,9 @@ struct Model::Impl {
     };
     for (const NamedShape& s : shapes) refuse_unknown(s.name);
     for (const NamedTensor& c : constants) refuse_unknown(c.name);
+    for (const auto& [name, tensor] : source.resident) known.tensors.emplace(name, tensor.type());
     Tracer tracer(source, made, known);
+    for (const auto& [name, tensor] : source.resident) tracer.add_input(name, tensor);
     for (auto& [name, tensor] : inputs) tracer.add_input(name, std::move(tensor));
     const DefaultDeviceScope here(device);
     try {
@@ -447,11 +453,21 @@ struct Model::Impl {
     made.insert_or_assign(id, std::move(here));
   }
 
-  // Computes what a form makes.
-  void submit(Form& form, Made& made) {
+  // Puts a key of random numbers there, of the run of this number, if it is one and is not there.
+  void put_key(Made& made, const std::string& id, std::uint64_t number) const {
+    if (made.contains(id)) return;
+    if (id == kRandomKey) return put(made, id, to(random::next_key(), device));
+    if (id == kRunNumber) put(made, id, to(random::key(number), device));
+  }
+
+  // Computes what a form makes, in the run of this number.
+  void submit(Form& form, Made& made, std::uint64_t number) {
     if (!form.executable) return;
     std::vector<Tensor> in, out;
-    for (const std::string& id : form.inputs) in.push_back(made.at(id));
+    for (const std::string& id : form.inputs) {
+      put_key(made, id, number);
+      in.push_back(made.at(id));
+    }
     for (const auto& [id, type] : form.made) {
       out.emplace_back(device, type.dtype, type.shape);
       made.insert_or_assign(id, out.back());
@@ -492,14 +508,46 @@ struct Model::Impl {
     return all;
   }
 
+  // The outputs as tensors that depend on the inputs, which a derivative or the trace of a compiled function goes
+  // through.
+  std::vector<PortValue> run_inline(const Given& all) {
+    const DefaultDeviceScope here(device);
+    std::map<std::string, Tensor> inputs;
+    Known known;
+    const auto add = [&](const std::string& id, const Tensor& tensor) {
+      inputs.insert_or_assign(id, tensor);
+      known.tensors.insert_or_assign(id, tensor.type());
+    };
+    for (const auto& [name, tensor] : source.resident) add(name, tensor);
+    // A copy from another device would end what a derivative goes through: of what may have one it is an error.
+    for (const auto& [id, tensor] : all.tensors) {
+      const bool moves = find_data(tensor) && !is_floating(tensor.dtype()) && tensor.dtype() != DType::c64 &&
+                         tensor.device() != device;
+      add(id, moves ? to(tensor, device) : tensor);
+    }
+    add(std::string(kRunNumber), random::key(runs++));
+    std::vector<PortValue> results;
+    for (Value& value : Tracer(source, inputs, known).trace(all.sequences)) {
+      PortValue& result = results.emplace_back(PortValue{.tensor = value.tensor});
+      if (!value.sequence) continue;
+      result.sequence.emplace();
+      for (const Value& element : *value.sequence) result.sequence->push_back(element.tensor);
+    }
+    return results;
+  }
+
   std::vector<PortValue> run(std::span<const NamedValue> values) {
     const Given all = given(values);
+    std::vector<Tensor> operands;
+    for (const auto& [id, tensor] : all.tensors) operands.push_back(tensor);
+    if (detail::TracedCalls::inlines(operands)) return run_inline(all);
+    const std::uint64_t number = runs++;
     std::shared_ptr<Form> form = first_form(all, true);
     Made made(source.resident.begin(), source.resident.end());
     for (const auto& [id, tensor] : all.tensors) put(made, id, to(tensor, device));
     for (;;) {
       make(*form);
-      submit(*form, made);
+      submit(*form, made, number);
       if (form->read.empty()) break;
       const Tensor& read = made.at(form->read);
       std::vector<std::byte> bytes(byte_size(read.type()));
@@ -515,6 +563,7 @@ struct RunSteps::Impl : std::enable_shared_from_this<RunSteps::Impl> {
   Given given;
   std::shared_ptr<Form> form;
   Model::Impl::Made made;
+  std::uint64_t number = 0;  // of the run
   std::vector<PortValue> results;
   bool has_inputs = false, is_done = false;
 
@@ -533,7 +582,7 @@ struct RunSteps::Impl : std::enable_shared_from_this<RunSteps::Impl> {
 
   Future<void> stage() {
     return model->async_make(form).and_then([self = shared_from_this()] {
-      self->model->submit(*self->form, self->made);
+      self->model->submit(*self->form, self->made, self->number);
       if (self->form->read.empty()) {
         self->results = Model::Impl::results(*self->form, self->made);
         self->is_done = true;
@@ -615,6 +664,7 @@ RunSteps Model::run_steps(std::span<const NamedValue> inputs) const {
   steps->model = impl_;
   steps->given = impl_->given(inputs);
   steps->form = impl_->first_form(steps->given, !impl_->device.is_gpu());
+  steps->number = impl_->runs++;
   steps->made = {impl_->source.resident.begin(), impl_->source.resident.end()};
   return RunSteps(steps);
 }

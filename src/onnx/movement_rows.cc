@@ -1,13 +1,16 @@
 // Operators that move elements, or say what a tensor's shape is: views, slices, gathers, scatters, pads, orders and
 // constants.
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <numeric>
 
+#include "graph/promotion.h"
 #include "onnx/node.h"
+#include "onnx/tracer.h"
+#include "onnx/value.h"
 #include "onnx/write.h"
 #include "weft/array.h"
+#include "weft/creation.h"
 #include "weft/device.h"
 #include "weft/graph.h"
 #include "weft/resampling.h"
@@ -268,95 +271,129 @@ Tensor scatter_elements_of(const Node& n) {
   return dynamic_update_slice(x, y, Graph::scalar(0, DType::i32), {axis});
 }
 
+// ---- Results as large as the data says: what is counted is read, and the elements stay on the device.
+
+// The places of what is true in a tensor of rank 1, ascending, of its position type. `counts` are what is read: the
+// number first, then `more` of the caller's.
+struct Places {
+  Tensor at;
+  Ints counts;
+};
+Places places_of(const Node& n, const Tensor& flags, const Tensors& more = {}) {
+  const std::int64_t size = flags.size();
+  const DType type = position_type(size);
+  if (size == 0) return {zeros({0}, type), Ints(more.size() + 1, 0)};
+  Tensor ends = cumulative_sum(flags, 0, type);
+  Tensors counts = {cast(reshape(weft::slice(ends, 0, size - 1, size), {}), DType::i64)};
+  counts.insert(counts.end(), more.begin(), more.end());
+  Tensor* const kept[] = {&ends};
+  const Ints read = integers_in(n.tracer().read(n, "count", stack(counts, 0), kept));
+  return {searchsorted(ends, arange(0, read[0], 1, type), Side::right), read};
+}
+
 // Slices of x along an axis where the condition is true; it may be shorter than the axis.
 Tensor compress_of(const Node& n) {
-  Tensor x = n.in(0);
+  Tensor x = n.in(0), flags = cast(n.in(1), DType::boolean);
   const bool flat = !n.attribute("axis");
   if (flat) x = reshape(x, {x.size()});
   const int axis = flat ? 0 : axis_attribute(n, x.rank(), 0);
-  const std::vector<bool> chosen = elements_of<bool>(n.host(1));
-  Ints places;
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    if (chosen[i]) places.push_back(static_cast<std::int64_t>(i));
+  if (flags.rank() != 1) n.fail("the condition is {}, expected rank 1", to_string(flags.shape()));
+  const std::int64_t size = x.shape()[axis];
+  Tensors behind;
+  if (flags.size() > size) behind.push_back(count_nonzero(weft::slice(flags, 0, size, flags.size())));
+  for (Tensor& t : behind) t = cast(t, DType::i64);
+  const Places places = places_of(n, flags, behind);
+  if (places.counts.size() > 1 && places.counts[1] > 0) {
+    n.fail("the condition is true behind the end of axis {} of {}", axis, to_string(x.shape()));
   }
-  if (!places.empty() && places.back() >= x.shape()[axis]) {
-    n.fail("the condition is true at {}, but axis {} of {} is shorter", places.back(), axis, to_string(x.shape()));
-  }
-  if (places.empty()) return weft::slice(x, axis, 0, 0);
-  return gather(x, constant_of(places), axis);
+  return places.counts[0] == 0 ? weft::slice(x, axis, 0, 0) : gather(x, places.at, axis);
 }
 
 // [rank, count]: a column for each element that is not 0.
 Tensor nonzero_of(const Node& n) {
-  const Shape sizes = n.in(0).shape();
-  const std::vector<bool> set = elements_of<bool>(n.host(0));
-  const auto count = static_cast<std::size_t>(std::ranges::count(set, true));
-  Ints places(static_cast<std::size_t>(sizes.rank()) * count);
-  for (std::size_t i = 0, column = 0; i < set.size(); ++i) {
-    if (!set[i]) continue;
-    auto rest = static_cast<std::int64_t>(i);
-    for (int d = sizes.rank(); d-- > 0; rest /= sizes[d]) {
-      places[static_cast<std::size_t>(d) * count + column] = rest % sizes[d];
-    }
-    ++column;
+  const Tensor x = n.in(0);
+  const auto [at, counts] = places_of(n, reshape(x, {x.size()}) != 0);
+  if (x.rank() == 0 || counts[0] == 0) return zeros({x.rank(), counts[0]}, DType::i64);
+  Tensors rows(static_cast<std::size_t>(x.rank()));
+  Tensor rest = at;
+  for (int d = x.rank(); d-- > 0;) {
+    rows[static_cast<std::size_t>(d)] = d == 0 ? rest : remainder(rest, x.shape()[d]);
+    if (d > 0) rest = floor_divide(rest, x.shape()[d]);
   }
-  return constant_of(Shape{sizes.rank(), static_cast<std::int64_t>(count)}, places);
+  return cast(stack(rows, 0), DType::i64);
 }
 
-// The elements as integers in the same order; equal ones, -0 and 0 and all NaN among them, are equal; NaN comes last.
-std::vector<std::uint64_t> order_keys(const Tensor& host) {
-  constexpr std::uint64_t sign = std::uint64_t{1} << 63;
-  const DType type = host.dtype();
-  if (!is_floating(type) && !is_signed(type)) return elements_of<std::uint64_t>(host);
-  std::vector<std::uint64_t> keys;
-  if (is_floating(type)) {
-    for (const double v : elements_of<double>(host)) {
-      const auto bits = std::bit_cast<std::uint64_t>(v == 0 ? 0.0 : v);
-      keys.push_back(v != v ? ~std::uint64_t{0} : bits & sign ? ~bits : bits | sign);
-    }
-  } else {
-    for (const std::int64_t v : elements_of<std::int64_t>(host)) keys.push_back(static_cast<std::uint64_t>(v) ^ sign);
-  }
-  return keys;
+// Rows of sorted elements: where each row's elements begin that differ from those before; all NaN are equal.
+Tensor begins_of(const Tensor& sorted) {
+  const int last = sorted.rank() - 1;
+  const std::int64_t size = sorted.shape()[-1];
+  const Tensor a = weft::slice(sorted, last, 1, size), b = weft::slice(sorted, last, 0, size - 1);
+  Tensor differs = a != b;
+  if (is_floating(sorted.dtype())) differs = logical_and(differs, !logical_and(is_nan(a), is_nan(b)));
+  Shape first = sorted.shape();
+  first[-1] = 1;
+  return concat({full(first, true, DType::boolean), differs}, last);
+}
+
+// [rows, n]: which of its row's distinct elements, in ascending order, each is.
+Tensor ranks_of(const Tensor& x) {
+  const Tensor order = argsort(x, -1);
+  const Tensor ranks = cumulative_sum(begins_of(gather_elements(x, order, -1)), -1, DType::i64) - 1;
+  return scatter_elements(ScatterKind::assign, zeros(x.shape(), DType::i64), order, ranks, -1);
 }
 
 // The distinct slices along an axis, or elements, in ascending order or in that in which they come; where each is
 // first, which of them each slice is, and how often it comes.
 Tensors unique_of(const Node& n) {
-  Tensor x = n.in(0), host = n.host(0);
+  Tensor x = n.in(0);
   if (x.dtype() == DType::c64) n.lacks("complex numbers");
   const bool flat = !n.attribute("axis");
-  if (flat) {
-    x = reshape(x, {x.size()});
-    host = reshape(host, {x.size()});
-  }
+  if (flat) x = reshape(x, {x.size()});
   const int axis = flat ? 0 : axis_attribute(n, x.rank(), 0);
-  const auto count = static_cast<std::size_t>(x.shape()[axis]);
-  const std::vector<std::uint64_t> keys = order_keys(moveaxis(host, axis, 0));
-  const std::size_t length = count == 0 ? 0 : keys.size() / count;
-  const auto slice_at = [&](std::size_t i) { return std::span(keys).subspan(i * length, length); };
-
-  std::vector<std::size_t> order(count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    return std::ranges::lexicographical_compare(slice_at(a), slice_at(b));
+  const std::int64_t count = x.shape()[axis], length = count == 0 ? 0 : x.size() / count;
+  const auto indices = [](const Tensor& t) { return cast(t, DType::i64); };
+  Tensors results(std::min<std::size_t>(n.results(), 4));
+  const auto give = [&](std::size_t i, const auto& make) {
+    if (n.wants(i)) results[i] = make();
+  };
+  if (count == 0) {
+    for (std::size_t i = 0; i < results.size(); ++i) results[i] = i == 0 ? x : zeros({0}, DType::i64);
+    return results;
+  }
+  // Slices are numbered in their order: by their elements' ranks, of neighbours together, then of neighbouring pairs, …
+  Tensor keys = x.dtype() == DType::boolean ? cast(x, DType::u8) : bits(x.dtype()) < 8 ? cast(x, DType::i32) : x;
+  if (!flat) {
+    keys = length == 0 ? zeros({1, count}, DType::i64) : reshape(moveaxis(keys, axis, -1), {length, count});
+    while (keys.shape()[0] > 1) {
+      const std::int64_t rows = keys.shape()[0];
+      const Tensor ranks = ranks_of(keys);
+      const Tensor front = weft::slice(ranks, 0, 0, rows, 2), back = weft::slice(ranks, 0, 1, rows, 2);
+      keys = (rows % 2 == 0 ? front : weft::slice(front, 0, 0, rows / 2)) * count + back;
+      if (rows % 2 != 0) keys = concat({keys, weft::slice(front, 0, rows / 2, rows / 2 + 1)}, 0);
+    }
+    keys = reshape(keys, {count});
+  }
+  Tensor order = argsort(keys);
+  Tensor begins = begins_of(gather(keys, order));
+  Tensor* const kept[] = {&order, &begins};
+  const DType type = position_type(count);
+  const std::int64_t found =
+      integers_in(n.tracer().read(n, "count", cast(count_nonzero(begins), DType::i64), kept)).at(0);
+  const Tensor ends = cumulative_sum(begins, 0, type);
+  const Tensor starts = searchsorted(ends, arange(0, found, 1, type), Side::right);
+  // As they come: by where they are first, which the sort keeps in front (it is stable).
+  const Tensor firsts = gather(order, starts);
+  const bool sorted = n.integer("sorted", 1) != 0;
+  const Tensor turn = sorted ? Tensor() : argsort(firsts);
+  const auto turned = [&](const Tensor& t) { return sorted ? t : gather(t, turn); };
+  give(0, [&] { return gather(x, turned(firsts), axis); });
+  give(1, [&] { return indices(turned(firsts)); });
+  give(2, [&] {
+    Tensor groups = ends - 1;
+    if (!sorted) groups = gather(argsort(turn), groups);
+    return indices(scatter_elements(ScatterKind::assign, zeros({count}, groups.dtype()), order, groups, 0));
   });
-  std::vector<std::vector<std::size_t>> groups;  // each in the order in which its slices come
-  for (const std::size_t i : order) {
-    if (groups.empty() || !std::ranges::equal(slice_at(groups.back()[0]), slice_at(i))) groups.emplace_back();
-    groups.back().push_back(i);
-  }
-  if (n.integer("sorted", 1) == 0) std::ranges::sort(groups, {}, [](const auto& group) { return group[0]; });
-
-  Ints first, inverse(count), counts;
-  for (const auto& group : groups) {
-    for (const std::size_t i : group) inverse[i] = static_cast<std::int64_t>(first.size());
-    first.push_back(static_cast<std::int64_t>(group[0]));
-    counts.push_back(static_cast<std::int64_t>(group.size()));
-  }
-  const Tensor y = count == 0 ? x : gather(x, constant_of(first), axis);
-  Tensors results = {y, constant_of(first), constant_of(inverse), constant_of(counts)};
-  results.resize(std::min(results.size(), n.results()));
+  give(3, [&] { return indices(turned(diff(starts, 0, 1, {}, full({1}, count, type)))); });
   return results;
 }
 
@@ -529,19 +566,19 @@ constexpr OperatorRow kRows[] = {
     {"Split", split, 2},
 
     // ---- Elements chosen by indices
-    {"Compress", one<compress_of>, 9, "the condition is read"},
+    {"Compress", one<compress_of>, 9, "the number of results is read"},
     {"Gather", one<gather_of>},
     {"GatherElements", one<gather_elements_of>, 11},
     {"GatherND",
      one<[](const Node& n) { return gather_nd(n.in(0), n.in(1), static_cast<int>(n.integer("batch_dims", 0))); }>, 11},
-    {"NonZero", one<nonzero_of>, 9, "the operand is read"},
+    {"NonZero", one<nonzero_of>, 9, "the number of results is read"},
     {"OneHot", one<one_hot_of>, 9},
     {"ReverseSequence", one<reverse_sequence>, 10},
     {"Scatter", one<scatter_elements_of>, 9},
     {"ScatterElements", one<scatter_elements_of>, 11},
     {"ScatterND", one<[](const Node& n) { return scatter_nd(scatter_kind(n), n.in(0), n.in(1), n.in(2)); }>, 11},
     {"TensorScatter", one<tensor_scatter>, 24},
-    {"Unique", unique_of, 11, "the operand is read"},
+    {"Unique", unique_of, 11, "the number of results is read"},
 
     // ---- Pads, repetitions and blocks
     {"Col2Im", one<col2im>, 18, "up to three spatial axes; no integers of 64 bits"},

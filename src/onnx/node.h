@@ -94,6 +94,7 @@ class Node {
   }
   [[noreturn]] void lacks_with(const std::string& what) const;
 
+  std::span<const Value* const> operands() const { return operands_; }  // null: left out
   Tracer& tracer() const { return tracer_; }
   const NodeProto& proto() const { return proto_; }
 

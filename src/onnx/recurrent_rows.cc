@@ -163,7 +163,8 @@ Tensors lstm_of(const Node& n, const Tensor& w, const Tensor& r) {
                                        .cell_activation = a[1],
                                        .output_activation = a[2],
                                        .clip = one.clip,
-                                       .coupled = coupled});
+                                       .coupled = coupled,
+                                       .clip_output = false});  // as ONNX Runtime
     return {y, h, c};
   });
 }

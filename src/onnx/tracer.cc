@@ -9,6 +9,7 @@
 #include "onnx/write.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
+#include "weft/random.h"
 
 namespace weft::onnx {
 namespace {
@@ -26,12 +27,20 @@ constexpr std::size_t kDeepest = 64;
 // that are turned while the graph is made, would have no end otherwise.
 constexpr std::size_t kMostNodes = std::size_t{1} << 20;
 
-std::string place_of(const NodeProto& node) {
-  if (!node.name.empty()) return node.name;
+// What tells a node from the others of its graph (several may have one name): its first result.
+std::string own_name(const NodeProto& node) {
   for (const std::string& output : node.outputs) {
     if (!output.empty()) return output;
   }
-  return node.op_type;
+  return node.name.empty() ? node.op_type : node.name;
+}
+std::string place_of(const NodeProto& node) { return node.name.empty() ? own_name(node) : node.name; }
+
+// FNV-1a.
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
 }
 
 // Calls f with each name that the nodes take from around them, those of graphs inside too, once a use.
@@ -50,7 +59,7 @@ void each_use(std::span<const NodeProto> nodes, const F& f) {
   }
 }
 
-TensorData read(const Tensor& tensor) {
+TensorData read_now(const Tensor& tensor) {
   const auto bytes = std::make_shared<std::vector<std::byte>>(byte_size(tensor.type()));
   tensor.read_bytes(*bytes);
   return {tensor.dtype(), tensor.shape(), *bytes, bytes};
@@ -151,7 +160,8 @@ Value Tracer::constant(TensorData data, std::string id) {
 
 Tensor Tracer::input(const std::string& id, const TensorType& type) {
   Tensor& tensor = inputs_[id];
-  if (!tensor.defined()) tensor = graph_.input(id, type.dtype, type.shape);
+  if (!tensor.defined() && graph_) tensor = graph_->input(id, type.dtype, type.shape);
+  if (!tensor.defined()) throw InternalError("onnx: '{}' is not given", id);
   return tensor;
 }
 
@@ -187,8 +197,9 @@ const Value* Tracer::look_up(const Scope& scope, const std::string& name) const 
   return nullptr;
 }
 
-void Tracer::require(const Value& needed) const {
+const TensorData& Tracer::require(const Value& needed) const {
   if (in_graph_) throw NotOfGraph{};
+  if (!graph_) return read_.emplace_back(read_now(needed.tensor));
   live_.clear();
   add_tensors(needed, known_, live_);
   for (const Scope* scope : scopes_) {
@@ -196,14 +207,11 @@ void Tracer::require(const Value& needed) const {
       if (const auto it = scope->uses.find(name); it != scope->uses.end() && it->second > 0) add_tensors(value, known_, live_);
     }
   }
-  for (const Value& value : held_) add_tensors(value, known_, live_);
+  for (const Value& held : held_) add_tensors(held, known_, live_);
   throw NeedsElements{needed.id};
 }
 
-const TensorData& Tracer::elements(const Value& value) const {
-  if (!value.data) require(value);
-  return *value.data;
-}
+const TensorData& Tracer::elements(const Value& value) const { return value.data ? *value.data : require(value); }
 
 std::optional<Values> Tracer::in_graph(const std::function<Values()>& f) {
   const std::size_t scopes = scopes_.size(), held = held_.size();
@@ -218,15 +226,43 @@ std::optional<Values> Tracer::in_graph(const std::function<Values()>& f) {
     restore();
     return values;
   } catch (const NotOfGraph&) {
-  } catch (const Error&) {
-    // Carries or results whose types differ, or a branch that does not fit the shapes, since it is for others: if it is
-    // taken, the error comes again.
+  } catch (const InvalidArgument&) {
+    // Carries or results whose types differ (ShapeError, TypeError), or a branch that does not fit the shapes, since it
+    // is for others, nor to what is there (Unsupported, FormatError): if it is taken, the error comes again. What the
+    // machine lacks, memory or the device, is an error at once.
+  } catch (const Unsupported&) {
+  } catch (const FormatError&) {
   } catch (...) {
     restore();
     throw;
   }
   restore();
   return std::nullopt;
+}
+
+TensorData Tracer::read(const Node& node, std::string_view name, const Tensor& tensor, std::span<Tensor* const> kept) {
+  const bool is_known = std::ranges::all_of(node.operands(), [](const Value* v) { return !v || v->data; });
+  if (is_known) return read_now(tensor);
+  const std::string path = scopes_.back()->prefix + own_name(node.proto()) + "/";
+  const Holds holds(*this);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Value value = named(std::format("{}{} {}", path, name, i), {.tensor = *kept[i]});
+    *kept[i] = value.tensor;
+    hold(value);
+  }
+  return elements(named(std::format("{}{}", path, name), {.tensor = tensor}));
+}
+
+Tensor Tracer::random_key(const Node& node, std::optional<std::uint64_t> seed) {
+  const std::string& prefix = scopes_.back()->prefix;
+  // Nodes of one seed draw the same numbers, unless they are in other turns or calls.
+  const std::uint64_t salt = !seed ? hash_of(prefix + own_name(node.proto())) : prefix.empty() ? 0 : hash_of(prefix);
+  const std::string id(seed ? kRunNumber : kRandomKey);
+  if (!graph_ && !seed && !inputs_.contains(id)) inputs_.emplace(id, random::next_key());
+  const Tensor given = input(id, {DType::u32, {2}});
+  Tensor key = given + random::key(salt + (seed ? *seed : 0));
+  for (const Tensor& turn : turns_) key = key * Number(0x9e3779b9u) + cast(turn, DType::u32);
+  return key;
 }
 
 void Tracer::add_initializers(Scope& scope, const GraphProto& graph) {
@@ -329,7 +365,7 @@ void Tracer::run_node(Scope& scope, const NodeProto& given) {
     if (!value && !name.empty()) throw FormatError("'{}' has no value: no node before this one makes it", name);
     operands.push_back(value);
   }
-  const std::string path = scope.prefix + place_of(*node) + "/";
+  const std::string path = scope.prefix + own_name(*node) + "/";
   const FunctionProto* function = source_.find_function(*node);
   const std::int64_t version = version_of(*scope.opsets, node->domain);
   if (version == 0) throw FormatError("the model imports no opset of ai.onnx");
@@ -375,7 +411,8 @@ Values Tracer::compute(const Node& node, bool known, const std::function<Tensors
   Values values;
   for (Tensor& tensor : make(node)) {
     Value value{.tensor = std::move(tensor)};
-    if (known && value.tensor.defined() && value.tensor.size() <= kKnownElements) value = constant(read(value.tensor));
+    if (known && value.tensor.defined() && value.tensor.size() <= kKnownElements)
+      value = constant(read_now(value.tensor));
     values.push_back(std::move(value));
   }
   return values;
@@ -417,7 +454,7 @@ Values Tracer::call_function(const FunctionProto& function, const NodeProto& nod
 Values Tracer::call_graph(const GraphProto& graph, const Node& node, std::string_view part, Values inputs) {
   const Scope& outer = *scopes_.back();
   Scope scope{.outer = &outer,
-              .prefix = std::format("{}{}/{}/", outer.prefix, place_of(node.proto()), part),
+              .prefix = std::format("{}{}/{}/", outer.prefix, own_name(node.proto()), part),
               .opsets = outer.opsets,
               .function = outer.function,
               .call = outer.call};

@@ -41,36 +41,6 @@ Shape shape_of(std::span<const std::int64_t> dims, std::string_view what) {
   return shape;
 }
 
-// Numbers of typed fields, each stored in the type's own width.
-template <class T, class From>
-std::vector<std::byte> narrowed(std::span<const From> numbers) {
-  std::vector<std::byte> bytes(numbers.size() * sizeof(T));
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const T value = static_cast<T>(numbers[i]);
-    std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
-  }
-  return bytes;
-}
-
-// The bytes of what typed fields hold: a number an element, but a byte of elements of less than 8 bits, and two floats a
-// complex number.
-std::vector<std::byte> typed_bytes(const TensorProto& t, DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-    case DType::c64: return narrowed<float, float>(t.floats);
-    case DType::f64: return narrowed<double, double>(t.doubles);
-    case DType::u32: return narrowed<std::uint32_t, std::uint64_t>(t.unsigned_integers);
-    case DType::u64: return narrowed<std::uint64_t, std::uint64_t>(t.unsigned_integers);
-    case DType::i64: return narrowed<std::int64_t, std::int64_t>(t.integers);
-    case DType::i32: return narrowed<std::int32_t, std::int64_t>(t.integers);
-    case DType::f16:
-    case DType::bf16:
-    case DType::i16:
-    case DType::u16: return narrowed<std::uint16_t, std::int64_t>(t.integers);
-    default: return narrowed<std::uint8_t, std::int64_t>(t.integers);
-  }
-}
-
 }  // namespace
 
 std::optional<DType> find_dtype(ElementType type) {
@@ -135,13 +105,12 @@ TensorData data_of(const TensorProto& t, const std::shared_ptr<const void>& owne
     const MappedFile file = files.bytes(*t.external, size, what);
     data.bytes = file.bytes;
     data.owner = file.owner;
-  } else if (!t.raw.empty()) {
+  } else if (t.packed) {
+    data.bytes = *t.packed;
+    data.owner = t.packed;
+  } else {
     data.bytes = t.raw;
     data.owner = owner;
-  } else {
-    const auto bytes = std::make_shared<const std::vector<std::byte>>(typed_bytes(t, data.dtype));
-    data.bytes = *bytes;
-    data.owner = bytes;
   }
   if (data.bytes.size() != size) {
     throw FormatError("onnx: {} of {} {} has {} bytes, expected {}", what, name(t.type), to_string(data.shape),
