@@ -18,7 +18,9 @@
 #include "commands.h"
 #include "core/format.h"
 #include "graph/graph.h"
+#include "model_inputs.h"
 #include "output.h"
+#include "profile_output.h"
 #include "sentences.h"
 #include "weft/error.h"
 #include "weft/flags.h"
@@ -29,29 +31,11 @@
 namespace weft::app {
 namespace {
 
-struct ProfileArguments : SentenceArguments {
-  std::string trace, html;
+struct ProfileArguments : SentenceArguments, ReportArguments {
   std::vector<std::string> program;  // and its arguments
-  int runs = 10, batch = 32, length = 32;
-  bool json = false, all = false, dispatches = false;
+  int batch = 32, length = 32;
+  InputArguments inputs;  // of a model of ONNX
 };
-
-std::string is_file(const std::string& path) {
-  return path == "-" ? "'-' is where the table or the JSON goes; name a file" : "";
-}
-
-void add_report(CLI::App& command, ProfileArguments& a) {
-  command.add_option("--trace", a.trace, "Write a trace for ui.perfetto.dev or chrome://tracing to this file")
-      ->check(check_path)
-      ->check(is_file);
-  command.add_option("--html", a.html, "Write a page with timeline, roofline and memory to this file")
-      ->check(check_path)
-      ->check(is_file);
-  command.add_flag("--json", a.json, "Write JSON instead of the table");
-  command.add_flag("--dispatches", a.dispatches,
-                   "List every dispatch of a run, too: grid, bytes, operations, form and why");
-  command.add_flag("--all", a.all, "All rows, not the 30 that take most time");
-}
 
 void add_common(CLI::App& command, ProfileArguments& a) {
   add_device(command);
@@ -62,53 +46,15 @@ void add_common(CLI::App& command, ProfileArguments& a) {
   command.add_option("--runs", a.runs, "How often it runs while it is profiled, after a run to warm up")
       ->check(whole_number(1, 10000))
       ->capture_default_str();
-  add_report(command, a);
+  add_report_options(command, a);
 }
 
 std::string model_name(const std::string& directory) {
   return std::filesystem::weakly_canonical(directory).filename().string();
 }
 
-// The requested files, opened before the work, so that a name that cannot be written costs no time.
-struct Files {
-  explicit Files(const ProfileArguments& a) {
-    if (!a.trace.empty()) trace.emplace(a.trace);
-    if (!a.html.empty()) page.emplace(a.html);
-  }
-  std::optional<Output> trace, page;
-};
-
-// Returns nothing, with a warning, if calibration needs more than the device has: the profile is useful without it.
-Calibration limits_of(const Device& device) {
-  try {
-    return Calibration::load_or_measure(device);
-  } catch (const Error& e) {
-    std::fprintf(stderr, "weft: the profile is without limits, since the device could not be measured: %s\n", e.what());
-    return {};
-  }
-}
-
-void report(const ProfileArguments& a, Files& files, Profile profile, const Device& device, std::string title,
-            std::optional<CompileReport> compiled = {}, std::uint64_t constant_bytes = 0) {
-  ProfileReport r = make_report(std::move(profile), limits_of(device), std::move(title), a.runs);
-  r.constant_bytes = compiled ? compiled->constant_bytes : constant_bytes;
-  r.compiled = std::move(compiled);
-  r.dispatches = a.dispatches;
-  Output out("-");
-  out.write(a.json ? profile_json(r) : profile_table(r, a.all ? 0 : 30));
-  out.commit();
-  const auto write = [](std::optional<Output>& file, const std::string& path, auto&& text) {
-    if (!file) return;
-    file->write(text());
-    file->commit();
-    std::fprintf(stderr, "weft: %s written\n", path.c_str());
-  };
-  write(files.trace, a.trace, [&] { return chrome_trace(r.profile); });
-  write(files.page, a.html, [&] { return profile_page(r); });
-}
-
 void profile_embed(const ProfileArguments& a) {
-  Files files(a);
+  ReportFiles files(a);
   say_if_typed(a.input);
   SentenceQueue queue(a, 1 << 20);
   const Device device = Device::open();
@@ -131,14 +77,14 @@ void profile_embed(const ProfileArguments& a) {
     profiler.span("embed", [&] { vectors = encoder.embed_ids(ids); });
     profiler.span("read back", [&] { vectors.read<float>(); });
   }
-  report(a, files, profiler.finish(), device,
+  write_report(a, files, profiler.finish(), device,
          std::format("{}: {} sentence{} in batches of {}", model_name(a.model), sentences.size(),
                      sentences.size() == 1 ? "" : "s", a.batch),
          {}, weights);
 }
 
 void profile_graph(const ProfileArguments& a) {
-  Files files(a);
+  ReportFiles files(a);
   const Device device = Device::open();
   auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .tokenizer = false});
   Executable exe = encoder.executable(a.batch, a.length);
@@ -164,7 +110,7 @@ void profile_graph(const ProfileArguments& a) {
   for (int i = 0; i < a.runs; ++i) {
     run([&](const char* name, const std::function<void()>& work) { profiler.span(name, work); });
   }
-  report(a, files, profiler.finish(), device, std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length),
+  write_report(a, files, profiler.finish(), device, std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length),
          exe.report());
 }
 
@@ -186,7 +132,7 @@ std::vector<std::byte> some_values(const TensorType& type, std::mt19937& rng) {
 }
 
 void profile_graph_file(const ProfileArguments& a) {
-  Files files(a);
+  ReportFiles files(a);
   const Device device = Device::open();
   const Graph graph = load_graph(a.model);
   Executable exe = compile(graph, device);
@@ -214,7 +160,7 @@ void profile_graph_file(const ProfileArguments& a) {
   for (int i = 0; i < 3; ++i) run([](const char*, const auto& work) { work(); });
   Profiler profiler(device);
   for (int i = 0; i < a.runs; ++i) run([&](const char* name, const auto& work) { profiler.span(name, work); });
-  report(a, files, profiler.finish(), device, model_name(a.model), exe.report());
+  write_report(a, files, profiler.finish(), device, model_name(a.model), exe.report());
 }
 
 // The environment of the program that is profiled: this one's, with the settings of the command line and the file for
@@ -267,7 +213,7 @@ std::string run_program(const std::vector<std::string>& program, const std::file
 }
 
 void profile_program(const ProfileArguments& a) {
-  Files files(a);
+  ReportFiles files(a);
   const TemporaryFile trace(std::filesystem::temp_directory_path() / std::format("weft-profile-{}.json", getpid()));
   const std::string failure = run_program(a.program, trace.path());
   std::ifstream file(trace.path(), std::ios::binary);
@@ -280,7 +226,7 @@ void profile_program(const ProfileArguments& a) {
   std::string title;
   for (const std::string& word : a.program) title += (title.empty() ? "" : " ") + word;
   const Device device = Device::open(profile.device);
-  report(a, files, std::move(profile), device, std::move(title));
+  write_report(a, files, std::move(profile), device, std::move(title));
   if (!failure.empty()) throw InvalidArgument("the profile is of a program that {}", failure);
 }
 
@@ -316,7 +262,7 @@ void add_profile(CLI::App& app) {
     profile_graph(*a);
   });
   CLI::App* run = command->add_subcommand("run", "Any program that uses Weft; also: weft profile -- PROGRAM ARGS…");
-  add_report(*run, *a);
+  add_report_options(*run, *a);
   run->add_option("PROGRAM", a->program, "The program and its arguments, after --")->required();
   run->footer(
       "The profile is of the first device that the program opens, from then until the program ends.\n"
