@@ -9,6 +9,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "compare.h"
 #include "core/format.h"
 #include "core/suffix.h"
 #include "model_inputs.h"
@@ -28,9 +29,10 @@ namespace {
 namespace fs = std::filesystem;
 
 struct RunArguments : InputArguments {
-  std::string model, output, labels;
+  std::string model, output, labels, fallback;
   int repeat = 1, top = 5;
   bool profile = false;
+  CompareArguments compare;
   ReportArguments report;
 };
 
@@ -50,6 +52,7 @@ Examples
   weft run encoder.onnx --shape input_ids=1,128 -i attention_mask=1
   weft run detector.onnx --shape batch=8 --repeat 20 --precision f16 --device gpu
   weft run detector.onnx -i photo.jpg --profile --html profile.html
+  weft run detector.onnx -i photo.jpg --compare --device gpu
 )";
 
 void say(const std::string& what) { std::fprintf(stderr, "weft: %s\n", what.c_str()); }
@@ -70,13 +73,15 @@ void write_pictures(const fs::path& folder, const std::string& name, const Tenso
 }
 
 // Writes the outputs as the name says.
-void write_outputs(const std::string& path, const std::vector<onnx::Port>& ports, const std::vector<onnx::PortValue>& outputs) {
+void write_outputs(const std::string& path, const std::vector<onnx::Port>& ports,
+                   const std::vector<onnx::PortValue>& outputs) {
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::string name = file_name(ports[i].name);
     if (outputs[i].tensor.defined()) tensors.emplace_back(name, outputs[i].tensor);
     if (!outputs[i].sequence) continue;
-    for (std::size_t k = 0; k < outputs[i].sequence->size(); ++k) tensors.emplace_back(std::format("{}-{}", name, k), (*outputs[i].sequence)[k]);
+    for (std::size_t k = 0; k < outputs[i].sequence->size(); ++k)
+      tensors.emplace_back(std::format("{}-{}", name, k), (*outputs[i].sequence)[k]);
   }
   if (has_suffix(path, ".npz")) {
     TensorMap map;
@@ -85,10 +90,14 @@ void write_outputs(const std::string& path, const std::vector<onnx::Port>& ports
     return;
   }
   if (has_suffix(path, ".npy") || has_suffix(path, ".png")) {
-    if (tensors.size() != 1) throw InvalidArgument("{} takes one output, and the model has {}: name a directory, or FILE.npz", path, tensors.size());
+    if (tensors.size() != 1)
+      throw InvalidArgument("{} takes one output, and the model has {}: name a directory, or FILE.npz", path,
+                            tensors.size());
     if (has_suffix(path, ".npy")) return save(path, tensors[0].second);
     const std::vector<Picture> all = pictures_in(tensors[0].second);
-    if (all.size() != 1) throw InvalidArgument("{}: output '{}', {}, is no picture", path, tensors[0].first, to_string(tensors[0].second.type()));
+    if (all.size() != 1)
+      throw InvalidArgument("{}: output '{}', {}, is no picture", path, tensors[0].first,
+                            to_string(tensors[0].second.type()));
     return write_png(path, all[0]);
   }
   fs::create_directories(path);
@@ -103,8 +112,17 @@ std::string percentiles(std::vector<double> times) {
   const auto at = [&](double q) {
     return times[static_cast<std::size_t>(std::ceil(q * static_cast<double>(times.size()))) - (q > 0 ? 1 : 0)];
   };
-  return std::format("; {} more: least {:.3f} ms, median {:.3f}, 90 % {:.3f}, 99 % {:.3f}, most {:.3f}", times.size(), times[0],
-                     at(0.5), at(0.9), at(0.99), times.back());
+  return std::format("; {} more: least {:.3f} ms, median {:.3f}, 90 % {:.3f}, 99 % {:.3f}, most {:.3f}", times.size(),
+                     times[0], at(0.5), at(0.9), at(0.99), times.back());
+}
+
+void tell_fallback(const onnx::Model& model) {
+  const std::vector<onnx::FallbackNode> nodes = model.on_fallback();
+  if (nodes.empty()) return;
+  say(std::format("{} of the model's nodes ran on the cpu, since {} cannot compute them:", nodes.size(),
+                  model.device().name()));
+  for (const onnx::FallbackNode& n : nodes)
+    std::fprintf(stderr, "  '%s' (%s): %s\n", n.node.c_str(), n.op.c_str(), n.reason.c_str());
 }
 
 void run(const RunArguments& a) {
@@ -116,8 +134,16 @@ void run(const RunArguments& a) {
   const Device device = Device::open();
   set_default_device(device);
   const double loading = seconds_now();
-  const onnx::Model model = onnx::Model::load(a.model, {.device = device});
+  const onnx::Model model = onnx::Model::load(a.model, {.device = device, .fallback = fallback_device(a.fallback)});
   const std::vector<onnx::NamedValue> inputs = make_inputs(a.model, model.inputs(), a, say);
+  if (!a.compare.with.empty()) {
+    Output out("-");
+    const bool same = compare(a.model, model, inputs, a.compare, out);
+    out.commit();
+    tell_fallback(model);
+    if (!same) throw Reported();
+    return;
+  }
   const double start = seconds_now();
   std::vector<onnx::PortValue> outputs = model.run_values(inputs);
   device.wait();
@@ -149,6 +175,7 @@ void run(const RunArguments& a) {
   if (!a.output.empty()) write_outputs(a.output, model.outputs(), outputs);
   say(std::format("on {}; loaded in {:.2f} s, first run {:.3f} s{}", device.name(), start - loading, first,
                   times.empty() ? "" : percentiles(times)));
+  tell_fallback(model);
   if (model.reads()) say(std::format("{} values were read on the way, since the graph depends on them", model.reads()));
   if (!profiled) return;
   Profiler profiler(device);
@@ -158,24 +185,34 @@ void run(const RunArguments& a) {
       device.wait();
     });
   }
-  write_report(a.report, *files, profiler.finish(), device, fs::path(a.model).filename().string(), {}, model.description().weight_bytes);
+  write_report(a.report, *files, profiler.finish(), device, fs::path(a.model).filename().string(), {},
+               model.description().weight_bytes);
 }
 
 }  // namespace
 
 void add_run(CLI::App& app) {
   auto a = std::make_shared<RunArguments>();
-  CLI::App* command = app.add_subcommand("run", "Run a model of ONNX on arrays, pictures, sounds, texts or random inputs");
+  CLI::App* command =
+      app.add_subcommand("run", "Run a model of ONNX on arrays, pictures, sounds, texts or random inputs");
   command->add_option("MODEL", a->model, "FILE.onnx")->required()->check(check_path);
   add_input_options(*command, *a);
-  command->add_option("-o,--output", a->output, "Write the outputs into this directory, or this file; see below")->check(check_path);
+  command->add_option("-o,--output", a->output, "Write the outputs into this directory, or this file; see below")
+      ->check(check_path);
   command->add_option("--labels", a->labels, "Names of classes: a line each, or JSON")->check(check_path);
-  command->add_option("--top", a->top, "How many of the largest scores to list")->check(whole_number(0, 1000))->capture_default_str();
-  command->add_option("--repeat", a->repeat, "How often to run; tells times")->check(whole_number(1, 1000000))->capture_default_str();
+  command->add_option("--top", a->top, "How many of the largest scores to list")
+      ->check(whole_number(0, 1000))
+      ->capture_default_str();
+  command->add_option("--repeat", a->repeat, "How often to run; tells times")
+      ->check(whole_number(1, 1000000))
+      ->capture_default_str();
   add_device(*command);
+  add_fallback(*command, a->fallback);
   add_precision(*command);
-  command->add_flag("--profile", a->profile, "Profile ten more runs, and write where their time goes, as weft profile does");
+  command->add_flag("--profile", a->profile,
+                    "Profile ten more runs, and write where their time goes, as weft profile does");
   add_report_options(*command, a->report);
+  add_compare_options(*command, a->compare);
   command->footer(std::string(kModelInputsHelp) + kFooter);
   command->callback([a] { run(*a); });
 }
