@@ -110,6 +110,11 @@ text::Tokenizer load_tokenizer(const std::string& given, const fs::path& model) 
   throw InvalidArgument("a text needs a tokenizer, and none lies beside the model: name it by --tokenizer FILE");
 }
 
+DType type_of(const onnx::Port& port) {
+  if (!port.dtype) throw InvalidArgument("the model takes a {}, which comes from a file.pb alone", port.type);
+  return *port.dtype;
+}
+
 class Inputs {
  public:
   Inputs(const fs::path& model, const std::vector<onnx::Port>& ports, const InputArguments& a,
@@ -137,15 +142,24 @@ class Inputs {
       if (!made_.contains(port.name)) {
         const auto it = given_.find(port.name);
         if (it == given_.end() && port.type.starts_with("optional")) continue;
-        in_context([&] { return std::format("input '{}'", port.name); }, [&] {
-          take(port, {.tensor = filled(port, it == given_.end() ? "random" : it->second[0], a_.seed + static_cast<int>(i))});
-        });
+        in_context([&] { return std::format("input '{}'", port.name); },
+                   [&] {
+                     take(port, {.tensor = filled(port, it == given_.end() ? "random" : it->second[0],
+                                                  a_.seed + static_cast<int>(i))});
+                   });
         if (it == given_.end()) {
           note_(std::format("input {} is random {}", port.name, to_string(made_.at(port.name).tensor.type())));
         }
       }
       all.push_back({port.name, made_.at(port.name)});
     }
+    return all;
+  }
+
+  std::vector<onnx::NamedShape> shapes() {
+    read_shapes();
+    std::vector<onnx::NamedShape> all;
+    for (const onnx::Port& port : ports_) all.push_back({port.name, filled_shape(port)});
     return all;
   }
 
@@ -157,7 +171,8 @@ class Inputs {
   [[noreturn]] void unknown(const std::string& name, const char* what) const {
     std::string all;
     for (const onnx::Port& port : ports_) all += (all.empty() ? " " : ", ") + to_text(port);
-    throw InvalidArgument("{} has no {} '{}'; its inputs are{}", model_.string(), what, name, all.empty() ? " none" : all);
+    throw InvalidArgument("{} has no {} '{}'; its inputs are{}", model_.string(), what, name,
+                          all.empty() ? " none" : all);
   }
 
   void read_inputs() {
@@ -177,7 +192,8 @@ class Inputs {
     for (const auto& [name, values] : given_) {
       for (const std::string& v : values) {
         if (kind_of(v) != kind_of(values[0]) || (values.size() > 1 && kind_of(v) == Kind::made)) {
-          throw InvalidArgument("input '{}' is given {} times; several files of one kind are a batch", name, values.size());
+          throw InvalidArgument("input '{}' is given {} times; several files of one kind are a batch", name,
+                                values.size());
         }
       }
     }
@@ -208,13 +224,15 @@ class Inputs {
   void learn(const onnx::Port& port, const Shape& shape) {
     if (!port.shape || port.shape->size() != static_cast<std::size_t>(shape.rank())) return;
     for (std::size_t d = 0; d < port.shape->size(); ++d) {
-      if (const std::string& name = (*port.shape)[d].name; !name.empty()) names_.try_emplace(name, shape[static_cast<int>(d)]);
+      if (const std::string& name = (*port.shape)[d].name; !name.empty())
+        names_.try_emplace(name, shape[static_cast<int>(d)]);
     }
   }
 
   // What is known of an input's sizes; nothing if the model does not even say how many there are.
   std::optional<std::vector<Size>> sizes(const onnx::Port& port) const {
-    if (const auto it = shapes_.find(port.name); it != shapes_.end()) return std::vector<Size>(it->second.begin(), it->second.end());
+    if (const auto it = shapes_.find(port.name); it != shapes_.end())
+      return std::vector<Size>(it->second.begin(), it->second.end());
     if (!port.shape) return std::nullopt;
     std::vector<Size> all;
     for (const onnx::Dimension& d : *port.shape) {
@@ -227,11 +245,6 @@ class Inputs {
   void take(const onnx::Port& port, onnx::PortValue value) {
     if (value.tensor.defined()) learn(port, value.tensor.shape());
     made_.insert_or_assign(port.name, std::move(value));
-  }
-
-  static DType type_of(const onnx::Port& port) {
-    if (!port.dtype) throw InvalidArgument("the model takes a {}, which comes from a file.pb alone", port.type);
-    return *port.dtype;
   }
 
   // Several along the first axis.
@@ -267,7 +280,8 @@ class Inputs {
   onnx::PortValue pictures(const onnx::Port& port, const std::vector<std::string>& values) const {
     const DefaultDeviceScope host(Device::cpu());
     std::vector<Tensor> all;
-    for (const std::string& value : values) all.push_back(picture_tensor(read_picture(value), sizes(port), type_of(port), a_.pictures));
+    for (const std::string& value : values)
+      all.push_back(picture_tensor(read_picture(value), sizes(port), type_of(port), a_.pictures));
     return {.tensor = batch(all)};
   }
 
@@ -277,27 +291,14 @@ class Inputs {
     for (const std::string& value : values) {
       const Sound sound = read_wav(value);
       if (a_.rate && sound.rate != a_.rate) {
-        throw InvalidArgument("{} has {} samples a second, and --rate says {}: resample it first", value, sound.rate, a_.rate);
+        throw InvalidArgument("{} has {} samples a second, and --rate says {}: resample it first", value, sound.rate,
+                              a_.rate);
       }
       std::string note;
       all.push_back(sound_tensor(sound, sizes(port), type_of(port), note));
       if (!note.empty()) note_(std::format("input {} has {}", port.name, note));
     }
     return {.tensor = batch(all)};
-  }
-
-  // The port of ids.
-  const onnx::Port& ids_port() const {
-    const onnx::Port* only = nullptr;
-    std::size_t count = 0;
-    for (const onnx::Port& port : ports_) {
-      if (is_mask(port) || is_types(port) || is_positions(port) || !port.dtype || !is_integer(*port.dtype)) continue;
-      if (names_one_of(port.name, {"input_ids", "token"})) return port;
-      only = &port;
-      ++count;
-    }
-    if (count == 1) return *only;
-    throw InvalidArgument("the model has no input for the ids of a text, such as input_ids; -i NAME=FILE.txt names it");
   }
 
   void fill_texts() {
@@ -312,7 +313,7 @@ class Inputs {
       }
     }
     if (texts.empty()) return;
-    if (!ids) ids = &ids_port();
+    if (!ids) ids = find(ids_port(ports_));
     const text::Tokenizer tokenizer = load_tokenizer(a_.tokenizer, model_);
     std::size_t cut = 0;
     std::vector<text::Ids> all = tokenizer.encode_batch(texts, &cut);
@@ -323,44 +324,28 @@ class Inputs {
       throw ShapeError("input '{}' is {}; ids of texts are [texts, tokens]", ids->name, to_text(*ids));
     }
     const std::size_t length = of_model && (*of_model)[1] ? static_cast<std::size_t>(*(*of_model)[1]) : longest;
-    if (length < longest) throw ShapeError("input '{}': a text has {} tokens, and {} are wanted", ids->name, longest, length);
-    if (cut) note_(std::format("{} of {} texts had more than {} tokens and were cut there", cut, texts.size(), tokenizer.max_length()));
-    const auto fill = [&](const onnx::Port& port, const auto& value) {
-      const DType dtype = type_of(port);
-      std::vector<std::int64_t> numbers;
-      for (const text::Ids& one : all) {
-        const text::Ids types = tokenizer.type_ids(one.size());
-        for (std::size_t i = 0; i < length; ++i) numbers.push_back(value(one, types, i));
-      }
-      const DefaultDeviceScope host(Device::cpu());
-      const Tensor x = Graph::constant(
-          TensorData::of<std::int64_t>({static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(length)}, std::span(numbers)));
-      Tensor y = cast(x, dtype);
-      eval(y);
-      take(port, {.tensor = y});
-    };
-    const std::int64_t pad = tokenizer.pad_id();
-    fill(*ids, [&](const text::Ids& one, const text::Ids&, std::size_t i) { return i < one.size() ? std::int64_t{one[i]} : pad; });
-    for (const onnx::Port& port : ports_) {
-      if (given_.contains(port.name) || &port == ids) continue;
-      if (is_mask(port)) {
-        fill(port, [](const text::Ids& one, const text::Ids&, std::size_t i) { return std::int64_t{i < one.size()}; });
-      } else if (is_types(port)) {
-        fill(port, [](const text::Ids& one, const text::Ids& types, std::size_t i) {
-          return i < one.size() ? std::int64_t{types[i]} : std::int64_t{0};
-        });
-      } else if (is_positions(port)) {
-        fill(port, [](const text::Ids&, const text::Ids&, std::size_t i) { return static_cast<std::int64_t>(i); });
-      }
+    if (length < longest)
+      throw ShapeError("input '{}': a text has {} tokens, and {} are wanted", ids->name, longest, length);
+    if (cut)
+      note_(std::format("{} of {} texts had more than {} tokens and were cut there", cut, texts.size(),
+                        tokenizer.max_length()));
+    for (onnx::NamedValue& v : text_inputs(ports_, ids->name, all, tokenizer, length)) {
+      if (v.name == ids->name || !given_.contains(v.name)) take(*find(v.name), std::move(v.value));
     }
   }
 
-  Tensor filled(const onnx::Port& port, const std::string& value, int seed) const {
-    const DType type = type_of(port);
+  // Open sizes are 1.
+  Shape filled_shape(const onnx::Port& port) const {
     Shape shape;
     if (const auto known = sizes(port)) {
       for (const Size& size : *known) shape.push_back(size.value_or(1));
     }
+    return shape;
+  }
+
+  Tensor filled(const onnx::Port& port, const std::string& value, int seed) const {
+    const DType type = type_of(port);
+    const Shape shape = filled_shape(port);
     const DefaultDeviceScope host(Device::cpu());
     if (value == "random") {
       const Tensor key = random::key(static_cast<std::uint64_t>(seed));
@@ -371,7 +356,8 @@ class Inputs {
     double number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (error == std::errc() && end == value.data() + value.size()) return full(shape, number, type);
-    throw InvalidArgument("'{}' is no FILE of .npy, .npz, .pb, .png, .jpg, .wav or .txt, nor random, zeros or a number", value);
+    throw InvalidArgument("'{}' is no FILE of .npy, .npz, .pb, .png, .jpg, .wav or .txt, nor random, zeros or a number",
+                          value);
   }
 
   const fs::path& model_;
@@ -385,7 +371,8 @@ class Inputs {
 };
 
 template <class Enum>
-void add_choice(CLI::App& command, const char* option, Enum& to, const std::map<std::string, Enum>& choices, const char* help) {
+void add_choice(CLI::App& command, const char* option, Enum& to, const std::map<std::string, Enum>& choices,
+                const char* help) {
   std::string all;
   for (const auto& [name, value] : choices) all += (all.empty() ? "" : "|") + name;
   const auto set = [&to, choices, all, option](const std::string& text) {
@@ -428,31 +415,40 @@ void add_input_options(CLI::App& command, InputArguments& a) {
   command.add_option("--tokenizer", a.tokenizer, "tokenizer.json, or a directory that has one")->check(check_path);
   PictureOptions& p = a.pictures;
   command
-      .add_option("--size", p.size, "Height and width that a picture gets where the model leaves them open; or one number for both")
+      .add_option("--size", p.size,
+                  "Height and width that a picture gets where the model leaves them open; or one number for both")
       ->delimiter(',')
       ->expected(1, 2)
       ->type_name("HEIGHT,WIDTH")
       ->check(whole_number(1, 1 << 20));
   using Fit = PictureOptions::Fit;
-  add_choice<Fit>(command, "--fit", p.fit, {{"stretch", Fit::stretch}, {"crop", Fit::crop}, {"pad", Fit::pad}},
-                  "How a picture comes to a size of another form: stretched (default); the middle of what covers it; or all of "
-                  "it, with zeros to the right or below");
+  add_choice<Fit>(
+      command, "--fit", p.fit, {{"stretch", Fit::stretch}, {"crop", Fit::crop}, {"pad", Fit::pad}},
+      "How a picture comes to a size of another form: stretched (default); the middle of what covers it; or all of "
+      "it, with zeros to the right or below");
   using Layout = PictureOptions::Layout;
-  add_choice<Layout>(command, "--layout", p.layout, {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}},
-                     "Whether channels come before height and width or behind them; by default what the input's shape says");
+  add_choice<Layout>(
+      command, "--layout", p.layout, {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}},
+      "Whether channels come before height and width or behind them; by default what the input's shape says");
   using Channels = PictureOptions::Channels;
-  add_choice<Channels>(command, "--channels", p.channels,
-                       {{"rgb", Channels::rgb}, {"bgr", Channels::bgr}, {"grey", Channels::grey}, {"rgba", Channels::rgba}},
-                       "A picture's channels; by default rgb, or what the input's shape says");
+  add_choice<Channels>(
+      command, "--channels", p.channels,
+      {{"rgb", Channels::rgb}, {"bgr", Channels::bgr}, {"grey", Channels::grey}, {"rgba", Channels::rgba}},
+      "A picture's channels; by default rgb, or what the input's shape says");
   command
       .add_option_function<std::string>(
           "--normalize",
           [&p](const std::string& text) {
-            if (text == "unit") p.scale = {1.0 / 255};
-            else if (text == "none") p.scale = {1};
-            else if (text == "signed") p.mean = {127.5}, p.scale = {1 / 127.5};
-            else if (text == "imagenet") p.mean = {123.675, 116.28, 103.53}, p.scale = {1 / 58.395, 1 / 57.12, 1 / 57.375};
-            else throw CLI::ValidationError(std::format("--normalize: '{}' is none of none|unit|signed|imagenet", text));
+            if (text == "unit")
+              p.scale = {1.0 / 255};
+            else if (text == "none")
+              p.scale = {1};
+            else if (text == "signed")
+              p.mean = {127.5}, p.scale = {1 / 127.5};
+            else if (text == "imagenet")
+              p.mean = {123.675, 116.28, 103.53}, p.scale = {1 / 58.395, 1 / 57.12, 1 / 57.375};
+            else
+              throw CLI::ValidationError(std::format("--normalize: '{}' is none of none|unit|signed|imagenet", text));
           },
           "What a picture's elements are, see below")
       ->type_name("none|unit|signed|imagenet");
@@ -464,9 +460,60 @@ void add_input_options(CLI::App& command, InputArguments& a) {
   command.add_option("--rate", a.rate, "Samples a second that a sound must have")->check(whole_number(1, 10000000));
 }
 
-std::vector<onnx::NamedValue> make_inputs(const fs::path& model, const std::vector<onnx::Port>& ports, const InputArguments& a,
+std::string ids_port(const std::vector<onnx::Port>& ports) {
+  const onnx::Port* only = nullptr;
+  std::size_t count = 0;
+  for (const onnx::Port& port : ports) {
+    if (is_mask(port) || is_types(port) || is_positions(port) || !port.dtype || !is_integer(*port.dtype)) continue;
+    if (names_one_of(port.name, {"input_ids", "token"})) return port.name;
+    only = &port;
+    ++count;
+  }
+  if (count == 1) return only->name;
+  throw InvalidArgument("the model has no input for the ids of a text, such as input_ids; -i NAME=FILE.txt names it");
+}
+
+std::vector<onnx::NamedValue> text_inputs(const std::vector<onnx::Port>& ports, const std::string& ids_name,
+                                          std::span<const text::Ids> ids, const text::Tokenizer& tokenizer,
+                                          std::size_t length) {
+  const DefaultDeviceScope host(Device::cpu());
+  std::vector<onnx::NamedValue> all;
+  const auto fill = [&](const onnx::Port& port, const auto& value) {
+    std::vector<std::int64_t> numbers;
+    for (const text::Ids& one : ids) {
+      for (std::size_t i = 0; i < length; ++i) numbers.push_back(value(one, i));
+    }
+    const Shape shape{static_cast<std::int64_t>(ids.size()), static_cast<std::int64_t>(length)};
+    Tensor x = cast(Graph::constant(TensorData::of<std::int64_t>(shape, std::span<const std::int64_t>(numbers))),
+                    type_of(port));
+    eval(x);
+    all.push_back({port.name, {.tensor = x}});
+  };
+  for (const onnx::Port& port : ports) {
+    if (port.name == ids_name) {
+      fill(port, [&](const text::Ids& one, std::size_t i) { return i < one.size() ? one[i] : tokenizer.pad_id(); });
+    } else if (is_mask(port)) {
+      fill(port, [](const text::Ids& one, std::size_t i) { return i < one.size(); });
+    } else if (is_types(port)) {
+      fill(port,
+           [&](const text::Ids& one, std::size_t i) { return i < one.size() ? tokenizer.type_ids(one.size())[i] : 0; });
+    } else if (is_positions(port)) {
+      fill(port, [](const text::Ids&, std::size_t i) { return static_cast<std::int64_t>(i); });
+    }
+  }
+  return all;
+}
+
+std::vector<onnx::NamedValue> make_inputs(const fs::path& model, const std::vector<onnx::Port>& ports,
+                                          const InputArguments& a,
                                           const std::function<void(const std::string&)>& note) {
   return Inputs(model, ports, a, note).make();
+}
+
+std::vector<onnx::NamedShape> input_shapes(const fs::path& model, const std::vector<onnx::Port>& ports,
+                                           const InputArguments& a) {
+  const std::function<void(const std::string&)> none = [](const std::string&) {};
+  return Inputs(model, ports, a, none).shapes();
 }
 
 }  // namespace weft::app

@@ -4,11 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "pictures.h"
 #include "weft/onnx.h"
+#include "weft/text.h"
 
 namespace weft::app {
 
@@ -31,9 +33,22 @@ extern const char* const kModelInputsHelp;
 // "x f32 [n, 3, 224, 224]".
 std::string to_text(const onnx::Port& port);
 
-// A value for each input of a model, on the cpu. `note` is told what was not said: inputs that are random, sizes that were
-// cut. Throws InvalidArgument, ShapeError and TypeError, which name the input, and what reading files does.
+// A value for each input of a model, on the cpu. `note` is told what was not said: inputs that are random, sizes that
+// were cut. Throws InvalidArgument, ShapeError and TypeError, which name the input, and what reading files does.
 std::vector<onnx::NamedValue> make_inputs(const std::filesystem::path& model, const std::vector<onnx::Port>& ports,
-                                          const InputArguments& arguments, const std::function<void(const std::string&)>& note);
+                                          const InputArguments& arguments,
+                                          const std::function<void(const std::string&)>& note);
+
+// The input for the ids of texts. Throws InvalidArgument if there is none.
+std::string ids_port(const std::vector<onnx::Port>& ports);
+// Texts as the inputs for ids, attention masks, token types and positions that the model has, [texts, length], on the
+// cpu.
+std::vector<onnx::NamedValue> text_inputs(const std::vector<onnx::Port>& ports, const std::string& ids_name,
+                                          std::span<const text::Ids> ids, const text::Tokenizer& tokenizer,
+                                          std::size_t length);
+
+// The shapes alone, which --shape and the model give; sizes that both leave open are 1.
+std::vector<onnx::NamedShape> input_shapes(const std::filesystem::path& model, const std::vector<onnx::Port>& ports,
+                                           const InputArguments& arguments);
 
 }  // namespace weft::app
