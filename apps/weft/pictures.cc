@@ -93,8 +93,10 @@ int orientation(std::span<const std::uint8_t> segment) {
 // The picture as it is upright.
 Picture turned(Picture p, int how) {
   if (how == 1) return p;
-  const bool swaps = how >= 5, up = how == 3 || how == 4 || how == 6 || how == 7, left = how == 2 || how == 3 || how >= 7;
-  Picture y{.height = swaps ? p.width : p.height, .width = swaps ? p.height : p.width, .channels = p.channels, .pixels = {}};
+  const bool swaps = how >= 5, up = how == 3 || how == 4 || how == 6 || how == 7,
+             left = how == 2 || how == 3 || how >= 7;
+  Picture y{
+      .height = swaps ? p.width : p.height, .width = swaps ? p.height : p.width, .channels = p.channels, .pixels = {}};
   y.pixels.resize(p.pixels.size());
   for (std::int64_t i = 0; i < y.height; ++i) {
     for (std::int64_t j = 0; j < y.width; ++j) {
@@ -166,8 +168,10 @@ Picture with_channels(const Picture& p, std::int64_t wanted) {
       for (double& v : rgb) v = 255 + (v - 255) * from[3] / 255;
     }
     // The weights of ITU-R BT.601.
-    if (wanted == 1) to[0] = static_cast<std::uint8_t>(std::lround(0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2]));
-    else for (int c = 0; c < 3; ++c) to[c] = static_cast<std::uint8_t>(std::lround(rgb[c]));
+    if (wanted == 1)
+      to[0] = static_cast<std::uint8_t>(std::lround(0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2]));
+    else
+      for (int c = 0; c < 3; ++c) to[c] = static_cast<std::uint8_t>(std::lround(rgb[c]));
     if (wanted == 4) to[3] = 255;
   }
   return y;
@@ -187,7 +191,8 @@ Axes axes_of(const std::vector<Size>& sizes, PictureOptions::Layout layout) {
   const int first = rank - 3;  // of the last three
   const auto at = [&](int i) { return sizes[static_cast<std::size_t>(i)]; };
   bool last = layout == PictureOptions::Layout::nhwc;
-  if (layout == PictureOptions::Layout::automatic) last = is_channels(at(rank - 1)) && (!is_channels(at(first)) || (*at(first) == 4 && *at(rank - 1) != 4));
+  if (layout == PictureOptions::Layout::automatic)
+    last = is_channels(at(rank - 1)) && (!is_channels(at(first)) || (*at(first) == 4 && *at(rank - 1) != 4));
   return last ? Axes{rank - 1, first} : Axes{first, first + 1};
 }
 
@@ -243,21 +248,30 @@ Tensor picture_tensor(const Picture& picture, const std::optional<std::vector<Si
   const std::vector<Size> sizes = given ? *given : std::vector<Size>(4);
   const int rank = static_cast<int>(sizes.size());
   if (rank < 2 || rank > 4) {
-    throw ShapeError("its shape has {} axes; a picture is [height, width], or has an axis of channels and one of batches "
-                     "as well", rank);
+    throw ShapeError(
+        "its shape has {} axes; a picture is [height, width], or has an axis of channels and one of batches "
+        "as well",
+        rank);
   }
   const Axes axes = axes_of(sizes, options.layout);
   using Channels = PictureOptions::Channels;
   std::int64_t channels = 3;
   switch (options.channels) {
     case Channels::automatic:
-      if (axes.channels < 0) channels = 1;
-      else if (is_channels(sizes[static_cast<std::size_t>(axes.channels)])) channels = *sizes[static_cast<std::size_t>(axes.channels)];
+      if (axes.channels < 0)
+        channels = 1;
+      else if (is_channels(sizes[static_cast<std::size_t>(axes.channels)]))
+        channels = *sizes[static_cast<std::size_t>(axes.channels)];
       break;
-    case Channels::grey: channels = 1; break;
-    case Channels::rgba: channels = 4; break;
+    case Channels::grey:
+      channels = 1;
+      break;
+    case Channels::rgba:
+      channels = 4;
+      break;
     case Channels::rgb:
-    case Channels::bgr: break;
+    case Channels::bgr:
+      break;
   }
   if (axes.channels < 0 && channels != 1) throw ShapeError("its shape has two axes, which only a grey picture has");
   const Picture p = with_channels(picture, channels);
@@ -266,8 +280,10 @@ Tensor picture_tensor(const Picture& picture, const std::optional<std::vector<Si
   std::int64_t size[2];
   for (std::size_t i = 0; i < 2; ++i) {
     const Size& of_model = sizes[static_cast<std::size_t>(axes.height) + i];
-    if (!options.size.empty()) size[i] = options.size[options.size.size() == 1 ? 0 : i];
-    else size[i] = of_model.value_or(own[i]);
+    if (!options.size.empty())
+      size[i] = options.size[options.size.size() == 1 ? 0 : i];
+    else
+      size[i] = of_model.value_or(own[i]);
   }
 
   const DefaultDeviceScope host(Device::cpu());
@@ -303,8 +319,10 @@ Tensor picture_tensor(const Picture& picture, const std::optional<std::vector<Si
     return tensor({channels, 1, 1}, all);
   };
   if (!options.mean.empty()) x = x - of_channels(options.mean, "mean");
-  if (!options.scale.empty()) x = x * of_channels(options.scale, "scale");
-  else if (is_floating(dtype)) x = x / 255;
+  if (!options.scale.empty())
+    x = x * of_channels(options.scale, "scale");
+  else if (is_floating(dtype))
+    x = x / 255;
   for (int i = 0; i < 2; ++i) {
     if (to[i] >= size[i]) continue;
     Shape rest = x.shape();
@@ -313,8 +331,10 @@ Tensor picture_tensor(const Picture& picture, const std::optional<std::vector<Si
   }
   if (is_integer(dtype)) x = round(x);
   x = cast(x, dtype);
-  if (axes.channels < 0) x = reshape(x, {size[0], size[1]});
-  else if (axes.channels == rank - 1) x = permute(x, {0, 2, 3, 1});
+  if (axes.channels < 0)
+    x = reshape(x, {size[0], size[1]});
+  else if (axes.channels == rank - 1)
+    x = permute(x, {0, 2, 3, 1});
   if (rank == 3) x = squeeze(x, 0);
   x = contiguous(x);
   eval(x);
@@ -335,10 +355,12 @@ std::vector<Picture> pictures_in(const Tensor& output) {
   if (at(axes.height) < kSmallest || at(axes.height + 1) < kSmallest) return {};
   const DefaultDeviceScope host(Device::cpu());
   Tensor x = cast(to(output, Device::cpu()), DType::f32);
-  const std::int64_t channels = axes.channels < 0 ? 1 : at(axes.channels), height = at(axes.height), width = at(axes.height + 1);
+  const std::int64_t channels = axes.channels < 0 ? 1 : at(axes.channels), height = at(axes.height),
+                     width = at(axes.height + 1);
   const std::int64_t batch = rank == 4 ? at(0) : 1;
   const bool last = axes.channels >= 0 && axes.channels == rank - 1;
-  x = last ? reshape(x, {batch, height, width, channels}) : permute(reshape(x, {batch, channels, height, width}), {0, 2, 3, 1});
+  x = last ? reshape(x, {batch, height, width, channels})
+           : permute(reshape(x, {batch, channels, height, width}), {0, 2, 3, 1});
   const std::vector<float> values = x.to_vector<float>();
   float least = INFINITY, most = -INFINITY;
   for (const float v : values) {
@@ -348,7 +370,8 @@ std::vector<Picture> pictures_in(const Tensor& output) {
   }
   double factor = 255, offset = 0;
   const bool pixels = output.dtype() == DType::u8 || (least >= 0 && most > 1 && most <= 255 && most > 2);
-  if (pixels) factor = 1;
+  if (pixels)
+    factor = 1;
   else if (output.dtype() != DType::boolean && !(least >= 0 && most <= 1)) {
     factor = most > least ? 255 / (static_cast<double>(most) - static_cast<double>(least)) : 0;
     offset = static_cast<double>(least);
@@ -356,10 +379,12 @@ std::vector<Picture> pictures_in(const Tensor& output) {
   const auto each = static_cast<std::size_t>(height * width * channels);
   std::vector<Picture> all;
   for (std::size_t b = 0; b < static_cast<std::size_t>(batch); ++b) {
-    Picture& p = all.emplace_back(Picture{.height = height, .width = width, .channels = channels, .pixels = std::vector<std::uint8_t>(each)});
+    Picture& p = all.emplace_back(
+        Picture{.height = height, .width = width, .channels = channels, .pixels = std::vector<std::uint8_t>(each)});
     for (std::size_t i = 0; i < each; ++i) {
       const auto v = static_cast<double>(values[b * each + i]);
-      p.pixels[i] = std::isnan(v) ? 0 : static_cast<std::uint8_t>(std::lround(std::clamp((v - offset) * factor, 0.0, 255.0)));
+      p.pixels[i] =
+          std::isnan(v) ? 0 : static_cast<std::uint8_t>(std::lround(std::clamp((v - offset) * factor, 0.0, 255.0)));
     }
   }
   return all;

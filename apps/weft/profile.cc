@@ -17,8 +17,10 @@
 #include "command_line.h"
 #include "commands.h"
 #include "core/format.h"
+#include "core/suffix.h"
 #include "graph/graph.h"
 #include "model_inputs.h"
+#include "onnx_sentences.h"
 #include "output.h"
 #include "profile_output.h"
 #include "sentences.h"
@@ -26,6 +28,7 @@
 #include "weft/flags.h"
 #include "weft/graph_file.h"
 #include "weft/models.h"
+#include "weft/onnx.h"
 #include "weft/profile_report.h"
 
 namespace weft::app {
@@ -33,6 +36,7 @@ namespace {
 
 struct ProfileArguments : SentenceArguments, ReportArguments {
   std::vector<std::string> program;  // and its arguments
+  std::string fallback;
   int batch = 32, length = 32;
   InputArguments inputs;  // of a model of ONNX
 };
@@ -55,6 +59,9 @@ std::string model_name(const std::string& directory) {
 
 void profile_embed(const ProfileArguments& a) {
   ReportFiles files(a);
+  if (find_onnx(a.model)) {
+    throw InvalidArgument("{} is in ONNX's format: weft run {} --text … --profile profiles it", a.model, a.model);
+  }
   say_if_typed(a.input);
   SentenceQueue queue(a, 1 << 20);
   const Device device = Device::open();
@@ -78,9 +85,9 @@ void profile_embed(const ProfileArguments& a) {
     profiler.span("read back", [&] { vectors.read<float>(); });
   }
   write_report(a, files, profiler.finish(), device,
-         std::format("{}: {} sentence{} in batches of {}", model_name(a.model), sentences.size(),
-                     sentences.size() == 1 ? "" : "s", a.batch),
-         {}, weights);
+               std::format("{}: {} sentence{} in batches of {}", model_name(a.model), sentences.size(),
+                           sentences.size() == 1 ? "" : "s", a.batch),
+               {}, weights);
 }
 
 void profile_graph(const ProfileArguments& a) {
@@ -110,8 +117,8 @@ void profile_graph(const ProfileArguments& a) {
   for (int i = 0; i < a.runs; ++i) {
     run([&](const char* name, const std::function<void()>& work) { profiler.span(name, work); });
   }
-  write_report(a, files, profiler.finish(), device, std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length),
-         exe.report());
+  write_report(a, files, profiler.finish(), device,
+               std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length), exe.report());
 }
 
 // Values for an input of any graph: floats between -1 and 1, integers and booleans 0 and 1, which are good indices.
@@ -161,6 +168,26 @@ void profile_graph_file(const ProfileArguments& a) {
   Profiler profiler(device);
   for (int i = 0; i < a.runs; ++i) run([&](const char* name, const auto& work) { profiler.span(name, work); });
   write_report(a, files, profiler.finish(), device, model_name(a.model), exe.report());
+}
+
+void profile_onnx(const ProfileArguments& a) {
+  ReportFiles files(a);
+  const Device device = Device::open();
+  set_default_device(device);
+  const auto model = onnx::Model::load(a.model, {.device = device, .fallback = fallback_device(a.fallback)});
+  const std::vector<onnx::NamedValue> inputs =
+      make_inputs(a.model, model.inputs(), a.inputs, [](const std::string&) {});
+  std::vector<onnx::PortValue> outputs;
+  const auto run = [&](auto&& span) {
+    span("run", [&] {
+      outputs = model.run_values(inputs);
+      device.wait();
+    });
+  };
+  for (int i = 0; i < 3; ++i) run([](const char*, const auto& work) { work(); });
+  Profiler profiler(device);
+  for (int i = 0; i < a.runs; ++i) run([&](const char* name, const auto& work) { profiler.span(name, work); });
+  write_report(a, files, profiler.finish(), device, model_name(a.model), {}, model.description().weight_bytes);
 }
 
 // The environment of the program that is profiled: this one's, with the settings of the command line and the file for
@@ -242,22 +269,31 @@ void add_profile(CLI::App& app) {
   embed->footer(std::string(kInputHelp) +
                 "\nExample: weft profile embed --model MODEL --html profile.html notes.txt\n");
   embed->callback([a] { profile_embed(*a); });
-  CLI::App* graph =
-      command->add_subcommand("graph", "A model's graph on random tokens of one shape; a graph in a file");
+  CLI::App* graph = command->add_subcommand(
+      "graph", "A model's graph on random tokens of one shape; a model of ONNX; a graph in a file");
   graph
-      ->add_option("MODEL", a->model,
-                   "Directory in Hugging Face's layout, or a graph in a file, FILE.safetensors, as save(path, graph) "
-                   "writes it")
+      ->add_option(
+          "MODEL", a->model,
+          "Directory in Hugging Face's layout, FILE.onnx, or a graph in a file, FILE.safetensors, as save(path, graph) "
+          "writes it")
       ->required()
       ->check(check_path);
   add_common(*graph, *a);
   graph->add_option("--length", a->length, "Tokens a sentence")->check(whole_number(1, 65536))->capture_default_str();
   graph->footer(
-      "A graph in a file runs on random numbers between -1 and 1; integers are 0 and 1, numbers of the graph 1.\n"
+      "A graph in a file runs on random numbers between -1 and 1; integers are 0 and 1, numbers of the graph 1. A "
+      "model\n"
+      "of ONNX runs on what weft run makes of its inputs; weft run --profile takes pictures, sounds and texts.\n"
       "Examples\n"
       "  weft profile graph MODEL --batch 32 --length 128 --trace trace.json\n"
-      "  weft profile graph step.safetensors --html step.html\n");
+      "  weft profile graph step.safetensors --html step.html\n"
+      "  weft profile graph resnet50.onnx --shape batch=8 --html resnet50.html\n");
+  add_shape_options(*graph, a->inputs);
+  add_fallback(*graph, a->fallback);
   graph->callback([a, graph] {
+    const bool is_onnx = has_suffix(a->model, ".onnx");
+    if (!is_onnx && graph->count("--shape")) throw CLI::ValidationError("--shape", "is for models of ONNX");
+    if (is_onnx && is_graph_file(*graph, a->model, {"--batch", "--length"})) return profile_onnx(*a);
     if (is_graph_file(*graph, a->model, {"--batch", "--length"})) return profile_graph_file(*a);
     profile_graph(*a);
   });

@@ -39,8 +39,8 @@ void add_report_options(CLI::App& command, ReportArguments& a) {
   command.add_flag("--all", a.all, "All rows, not the 30 that take most time");
 }
 
-void write_report(const ReportArguments& a, ReportFiles& files, Profile profile, const Device& device, std::string title,
-                  std::optional<CompileReport> compiled, std::uint64_t constant_bytes) {
+void write_report(const ReportArguments& a, ReportFiles& files, Profile profile, const Device& device,
+                  std::string title, std::optional<CompileReport> compiled, std::uint64_t constant_bytes) {
   ProfileReport r = make_report(std::move(profile), limits_of(device), std::move(title), a.runs);
   r.constant_bytes = compiled ? compiled->constant_bytes : constant_bytes;
   r.compiled = std::move(compiled);

@@ -28,7 +28,8 @@ struct SampleFormat {
   float read(std::string_view bytes, std::size_t at) const {
     const std::uint64_t n = number(bytes, at, bits / 8);
     if (floats) {
-      return bits == 32 ? std::bit_cast<float>(static_cast<std::uint32_t>(n)) : static_cast<float>(std::bit_cast<double>(n));
+      return bits == 32 ? std::bit_cast<float>(static_cast<std::uint32_t>(n))
+                        : static_cast<float>(std::bit_cast<double>(n));
     }
     if (bits == 8) return (static_cast<float>(n) - 128) / 128;  // the only ones without a sign
     const std::int64_t whole = static_cast<std::int64_t>(n << (64 - bits)) >> (64 - bits);
@@ -41,7 +42,8 @@ struct SampleFormat {
 Sound read_wav(const std::string& path) {
   const MappedFile file = MappedFile::open(path);
   const std::string_view all = file.text();
-  if (all.size() < 12 || !all.starts_with("RIFF") || all.substr(8, 4) != "WAVE") throw FormatError("{}: it is no WAV file", path);
+  if (all.size() < 12 || !all.starts_with("RIFF") || all.substr(8, 4) != "WAVE")
+    throw FormatError("{}: it is no WAV file", path);
   Sound sound;
   SampleFormat format;
   for (std::size_t at = 12; at + 8 <= all.size();) {
@@ -57,7 +59,8 @@ Sound read_wav(const std::string& path) {
       sound.rate = static_cast<std::int64_t>(number(chunk, 4, 4));
       format = {.floats = code == 3, .bits = number(chunk, 14, 2)};
       const std::size_t b = format.bits;
-      if (code != 1 && code != 3) throw Unsupported("{}: its samples are compressed (format {}); integers and floats are read", path, code);
+      if (code != 1 && code != 3)
+        throw Unsupported("{}: its samples are compressed (format {}); integers and floats are read", path, code);
       if (format.floats ? b != 32 && b != 64 : b != 8 && b != 16 && b != 24 && b != 32) {
         throw Unsupported("{}: its samples are {} of {} bits", path, format.floats ? "floats" : "integers", b);
       }
@@ -74,12 +77,13 @@ Sound read_wav(const std::string& path) {
   throw FormatError("{}: it has no samples", path);
 }
 
-Tensor sound_tensor(const Sound& sound, const std::optional<std::vector<std::optional<std::int64_t>>>& given, DType dtype,
-                    std::string& note) {
+Tensor sound_tensor(const Sound& sound, const std::optional<std::vector<std::optional<std::int64_t>>>& given,
+                    DType dtype, std::string& note) {
   const std::vector<std::optional<std::int64_t>> sizes = given ? *given : std::vector<std::optional<std::int64_t>>(2);
   const std::size_t rank = sizes.size();
   if (rank < 1 || rank > 3) {
-    throw ShapeError("its shape has {} axes; a sound is [samples], [batch, samples], or has an axis of channels as well", rank);
+    throw ShapeError(
+        "its shape has {} axes; a sound is [samples], [batch, samples], or has an axis of channels as well", rank);
   }
   // Of three axes, which has the channels: the one of a small size.
   constexpr std::int64_t kMostChannels = 8;
@@ -104,7 +108,8 @@ Tensor sound_tensor(const Sound& sound, const std::optional<std::vector<std::opt
     }
   }
   Shape shape;
-  for (std::size_t d = 0; d < rank; ++d) shape.push_back(d == along ? length : rank == 3 && d == (last ? 2u : 1u) ? wanted : 1);
+  for (std::size_t d = 0; d < rank; ++d)
+    shape.push_back(d == along ? length : rank == 3 && d == (last ? 2u : 1u) ? wanted : 1);
   const DefaultDeviceScope host(Device::cpu());
   Tensor x = Graph::constant(TensorData::of<float>(shape, std::span(values)));
   if (is_integer(dtype)) x = round(x * std::ldexp(1.0, static_cast<int>(bits(dtype)) - 1));

@@ -22,7 +22,9 @@ constexpr std::int64_t kFewElements = 8, kFewRows = 8;
 std::vector<std::string> labels_in(const nlohmann::json& json, const std::string& source) {
   const nlohmann::json& all = json.is_object() && json.contains("id2label") ? json.at("id2label") : json;
   std::vector<std::string> labels;
-  const auto fail = [&] { throw FormatError("{}: it is no list of names, nor an object of them by their numbers", source); };
+  const auto fail = [&] {
+    throw FormatError("{}: it is no list of names, nor an object of them by their numbers", source);
+  };
   if (!all.is_array() && !all.is_object()) fail();
   if (all.is_object()) labels.resize(all.size());
   for (const auto& [key, value] : all.items()) {
@@ -34,7 +36,9 @@ std::vector<std::string> labels_in(const nlohmann::json& json, const std::string
       continue;
     }
     std::size_t at = 0;
-    for (const char c : key) at = c >= '0' && c <= '9' && at <= labels.size() ? at * 10 + static_cast<std::size_t>(c - '0') : labels.size() + 1;
+    for (const char c : key)
+      at =
+          c >= '0' && c <= '9' && at <= labels.size() ? at * 10 + static_cast<std::size_t>(c - '0') : labels.size() + 1;
     if (key.empty() || at >= labels.size()) fail();
     labels[at] = name.get<std::string>();
   }
@@ -47,13 +51,13 @@ std::string largest(std::span<const double> row, int top, const std::vector<std:
   std::vector<std::size_t> order(row.size());
   std::iota(order.begin(), order.end(), 0);
   const auto count = std::min<std::size_t>(order.size(), static_cast<std::size_t>(top));
-  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(count), std::greater(), [&](std::size_t i) {
-    return std::isnan(row[i]) ? -INFINITY : row[i];
-  });
+  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(count), std::greater(),
+                            [&](std::size_t i) { return std::isnan(row[i]) ? -INFINITY : row[i]; });
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = order[i];
-    text += std::format("{} {} {}", i ? "," : "", at < labels.size() ? labels[at] : std::to_string(at), number(row[at]));
+    text +=
+        std::format("{} {} {}", i ? "," : "", at < labels.size() ? labels[at] : std::to_string(at), number(row[at]));
   }
   return text;
 }
@@ -95,7 +99,8 @@ std::string summary(const std::string& called, const Tensor& x, int top, const s
                         number(std::sqrt(squares / static_cast<double>(finite.size()))));
   }
   if (nans) text += std::format("{} {} of {} NaN", finite.empty() ? ":" : ",", nans, all.size());
-  if (infinities) text += std::format("{} {} of {} infinite", finite.empty() && !nans ? ":" : ",", infinities, all.size());
+  if (infinities)
+    text += std::format("{} {} of {} infinite", finite.empty() && !nans ? ":" : ",", infinities, all.size());
   text += "\n";
   if (x.size() <= kFewElements) {
     text += "  elements:";
@@ -109,7 +114,9 @@ std::string summary(const std::string& called, const Tensor& x, int top, const s
   const std::int64_t rows = x.size() / row;
   for (std::int64_t r = 0; r < std::min(rows, kFewRows); ++r) {
     text += rows == 1 ? "  largest:" : std::format("  largest of row {}:", r);
-    text += largest(std::span(all).subspan(static_cast<std::size_t>(r * row), static_cast<std::size_t>(row)), top, labels) + "\n";
+    text +=
+        largest(std::span(all).subspan(static_cast<std::size_t>(r * row), static_cast<std::size_t>(row)), top, labels) +
+        "\n";
   }
   if (rows > kFewRows) text += std::format("  (and {} rows more)\n", rows - kFewRows);
   return text;

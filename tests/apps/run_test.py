@@ -213,7 +213,7 @@ class ModelsOfOnnx(unittest.TestCase):
         self.assertEqual(self.outputs(open_size, "-i", wide, "--size", "4,6")[0]["y0"][0], [1, 4, 6, 3])
         self.assertEqual(self.outputs(open_size, "-i", wide, "--size", "5")[0]["y0"][0], [1, 5, 5, 3])
         self.assertEqual(self.outputs(open_size, "-i", wide, "--shape", "x=1,3,7,3")[0]["y0"][0], [1, 3, 7, 3])
-        self.assertEqual(self.outputs(open_size, "-i", wide, "--shape", "h=3")[0]["y0"][0], [1, 3, 16, 3])
+        self.assertEqual(self.outputs(open_size, "-i", wide, "--shape", "h=5")[0]["y0"][0], [1, 5, 16, 3])
 
     def test_jpeg(self):
         path = self.folder / "a.jpg"
@@ -362,9 +362,124 @@ class ModelsOfOnnx(unittest.TestCase):
         self.assertIn("p.html written", said)
         self.assertIn("<html", (self.folder / "p.html").read_text()[:200])
 
+    # ---- Beside others, and on two devices
+
+    def test_compare(self):
+        path = self.file(model([("x", FLOAT, ["n", 4])], [("y", FLOAT, ["n", 4])], node("Exp", ["x"], ["e"], "first"),
+                               node("Softmax", ["e"], ["y"], "second")))
+        text, _ = self.weft("run", path, "--compare=cpu", device="llvmpipe")
+        self.assertRegex(text, r"beside the cpu, node by node: .*tolerance 0.001\nall 2 values agree")
+        self.assertIn("output 'y' of the whole model agrees", text)
+        # With no tolerance something differs.
+        text, _ = self.weft("run", path, "--compare=cpu", "--tolerance", 0, "--shape", "n=200", device="llvmpipe", code=1)
+        self.assertRegex(text, r"the first node that differs is '(first|second)' \((Exp|Softmax)\), whose result is '[ey]': "
+                               r"\d+ of 800 elements of f32 \[200, 4\] differ; at \[\d+, \d+\] it is [\d.e-]+ here, and [\d.e-]+ there")
+        self.fails(model([("x", FLOAT, [1])], [("y", FLOAT, [1])], node("Exp", ["x"], ["y"])), "--compare=cpu",
+                   words=["which would be compared with itself"])
+        self.fails(path.read_bytes(), "--compare=else", words=["none of ort and cpu"], code=2)
+        self.fails(path.read_bytes(), "--compare=ort", "--python", "/nowhere", words=["finds no package onnxruntime"])
+
+    def test_fallback(self):
+        wide = model([("x", FLOAT, ["n"])], [("y", FLOAT, ["n"]), ("z", DOUBLE, ["n"])], node("Exp", ["x"], ["e"], "narrow"),
+                     node("Cast", ["e"], ["d"], "widened", to=DOUBLE), node("Add", ["d", "d"], ["z"], "sum"),
+                     node("Sqrt", ["z"], ["r"], "root"), node("Cast", ["r"], ["f"], "narrowed", to=FLOAT),
+                     node("Neg", ["f"], ["y"], "last"))
+        path = self.file(wide)
+        _, said = self.weft("run", path, device="llvmpipe", code=1)
+        for name in ["sum", "root"]:
+            self.assertIn(f"node '{name}' (", said)
+        for name in ["narrow", "last"]:
+            self.assertNotIn(f"node '{name}' (", said)
+        found, _, said = self.outputs(wide, "-i", "x=0", "--shape", "n=3", "--fallback", "cpu", device="llvmpipe")
+        self.near(found["y"][1], [-math.sqrt(2)] * 3)
+        self.assertEqual(found["z"][1], [2] * 3)
+        self.assertIn("of the model's nodes ran on the cpu", said)
+        self.assertIn("'sum' (Add)", said)
+        self.assertEqual(self.outputs(wide, "-i", "x=0", "--fallback", "cpu")[2].count("ran on the cpu"), 0)
+        self.fails(wide, "--fallback", "gpu", words=["'gpu' is not cpu"], code=2)
+
+    # ---- What is in a model
+
+    def test_info(self):
+        path = self.file(model([("x", DOUBLE, ["n", 4])], [("y", FLOAT, ["n"])], constant("w", FLOAT, [1, 2, 3], [3]),
+                               node("Exp", ["x"], ["a"]), node("Tree", ["a"], ["b"], domain="ai.onnx.ml"),
+                               node("StringConcat", ["b", "b"], ["c"]), node("Gelu", ["c"], ["y"]), opset=19))
+        text, _ = self.weft("info", path)
+        for line in ["IR 10, opsets ai.onnx 19\n3 parameters, 12 bytes of weights\n", "  x f64 [n, 4]\n", "      1 Exp\n",
+                     "1 ai.onnx.ml.Tree   not supported: Weft has no operators of ai.onnx.ml, and the model no function",
+                     "1 StringConcat   not supported: it is of texts",
+                     "1 Gelu   not supported: Weft has it from version 20 of the domain on, and the model is of version 19",
+                     "Note: it has values of float64", "It does not run here: 3 nodes have operators that Weft lacks.\n"]:
+            self.assertIn(line, text)
+        # One error names all nodes.
+        _, said = self.weft("run", path, code=1)
+        for name in ["'b' (ai.onnx.ml.Tree)", "'c' (StringConcat)", "'y' (Gelu)"]:
+            self.assertIn(name, said)
+        # Weights in another file, which is not there.
+        entry = lambda key, value: field(13, field(1, key) + field(2, value))  # noqa: E731
+        outside = field(5, field(1, 1000) + field(2, FLOAT) + field(8, "w") + entry("location", "none.bin") + field(14, 1))
+        text, _ = self.weft("info", self.file(model([("x", FLOAT, [1000])], [("y", FLOAT, [1000])], outside, node("Add", ["x", "w"], ["y"]))))
+        self.assertIn("1000 parameters, 4 KB (4000 bytes) of weights, 4 KB (4000 bytes) of them in other files\n", text)
+        self.assertIn("All operators are supported.\n", text)
+
+    def test_drawings_and_profiles(self):
+        path = self.file(model([("x", FLOAT, ["n", 4])], [("y", FLOAT, ["n", 4])], node("Exp", ["x"], ["e"], "/layer.0/Exp"),
+                               node("Softmax", ["e"], ["y"], "/layer.1/Softmax")))
+        text, _ = self.weft("graph", path, "--shape", "n=7", "-o", "-")
+        self.assertIn("[7, 4]", text)
+        self.assertIn("layer", text)
+        self.weft("graph", path, "--batch", "2", "-o", "-", code=2)
+        self.weft("graph", path, "--shape", "q=2", "-o", "-", code=1)
+        text, _ = self.weft("profile", "graph", path, "--shape", "n=7", "--runs", "2", "--html", self.folder / "p.html")
+        self.assertIn("exp+softmax [7, 4]", text)
+        self.weft("profile", "graph", path, "--length", "2", code=2)
+
+    # ---- Sentence encoders
+
+    def encoder(self):
+        """A directory as sentence-transformers exports it: a vector of two numbers a token, [id, 1]."""
+        folder = self.folder / "encoder"
+        (folder / "onnx").mkdir(parents=True)
+        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "world", "."]
+        (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+        (folder / "tokenizer_config.json").write_text('{"do_lower_case": true, "model_max_length": 16}')
+        shape = ["batch", "sequence"]
+        table = constant("table", FLOAT, [v for i in range(len(words)) for v in (i, 1)], [len(words), 2])
+        (folder / "onnx/model.onnx").write_bytes(model(
+            [("input_ids", INT64, shape), ("attention_mask", INT64, shape)], [("last_hidden_state", FLOAT, [*shape, 2])],
+            table, node("Gather", ["table", "input_ids"], ["last_hidden_state"])))
+        return folder
+
+    def test_sentences(self):
+        folder = self.encoder()
+        (self.folder / "s.txt").write_text("hello world.\nhello\nworld world\n")
+        for model_path in [folder, folder / "onnx/model.onnx"]:
+            out = self.folder / "v.npy"
+            self.weft("embed", "--model", model_path, "-o", out, "--batch", 2, self.folder / "s.txt")
+            shape, values = read_npy(out)
+            self.assertEqual(shape, [3, 2])
+            self.near(values, [(2 + 5 + 6 + 7 + 3) / 5, 1, (2 + 5 + 3) / 3, 1, (2 + 6 + 6 + 3) / 4, 1])
+            text, _ = self.weft("tokenize", "--model", model_path, self.folder / "s.txt")
+            self.assertEqual(text.splitlines()[1], '{"ids": [2, 5, 3]}')
+        (folder / "modules.json").write_text("""[
+            {"type": "sentence_transformers.models.Transformer", "path": ""},
+            {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
+            {"type": "sentence_transformers.models.Normalize", "path": "2_Normalize"}]""")
+        (folder / "1_Pooling").mkdir()
+        (folder / "1_Pooling/config.json").write_text('{"word_embedding_dimension": 2, "pooling_mode_cls_token": true, '
+                                                      '"pooling_mode_mean_tokens": false}')
+        self.weft("embed", "--model", folder, "-o", out, self.folder / "s.txt")
+        self.near(read_npy(out)[1], [2 / math.sqrt(5), 1 / math.sqrt(5)] * 3)
+        (folder / "onnx/model.onnx").rename(folder / "onnx/a.onnx")
+        self.weft("embed", "--model", folder, "-o", out, self.folder / "s.txt")
+        (folder / "onnx/b.onnx").write_bytes(b"")
+        _, said = self.weft("embed", "--model", folder, self.folder / "s.txt", code=1)
+        self.assertIn("has several models, a.onnx, b.onnx: name one of them", said)
+
     def test_help(self):
         text, _ = self.weft("run", "--help")
-        for word in ["--text", "--tokenizer", "--normalize", "--fit", "--labels", "--rate", "--profile", "NAME=FILE.wav", "Examples"]:
+        for word in ["--text", "--tokenizer", "--normalize", "--fit", "--labels", "--rate", "--profile", "--compare", "--tolerance",
+                     "--fallback", "NAME=FILE.wav", "Examples"]:
             self.assertIn(word, text)
 
 
