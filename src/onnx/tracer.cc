@@ -102,7 +102,7 @@ Value Tracer::named(std::string id, Value value) {
       Value& element = (*value.sequence)[i];
       // An element that has a place keeps it.
       if (element.id.empty()) element = named(std::format("{}[{}]", id, i), std::move(element));
-      else if (element.is_none()) element = named(element.id, std::move(element));
+      else if (element.is_none()) element = named(element.id, element);
     }
     value.id = std::move(id);
     return value;
