@@ -271,7 +271,7 @@ TEST_F(OnnxBadFiles, NamesAndTypes) {
   G many = graph();
   for (int i = 0; i < 100000; ++i) many.node(std::format("Op{}", i), {"x"}, {std::format("v{}", i)}, {}, "my");
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_THAT(refused(many), AllOf(HasSubstr("'v0' (my.Op0)"), HasSubstr("and 99992 more")));
+  EXPECT_THAT(refused(many), AllOf(HasSubstr("'v0' (my.Op0)"), HasSubstr("and 99900 more")));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
@@ -327,7 +327,7 @@ TEST_F(OnnxBadFiles, OperatorsOfTheProgramsOwn) {
   own[0].make = [](const onnx::OperatorCall& node) { return std::vector{node.input(0) * static_cast<double>(node.integer("n"))}; };
   EXPECT_THAT(thrown_by([&] { load(relu, own).run({{"x", x}}); }), HasSubstr("the attribute n is missing"));
   own[0].make = [](const onnx::OperatorCall&) { return std::vector<Tensor>{}; };
-  EXPECT_THAT(thrown_by([&] { load(relu, own).run({{"x", x}}); }), HasSubstr("Unsupported: node 'y'"));
+  EXPECT_THAT(thrown_by([&] { load(relu, own).run({{"x", x}}); }), HasSubstr("Unsupported: onnx: 1 of 1 nodes of '' need what Weft does not have:\n  node 'y' (Relu): it has 0 results"));
   own[0].make = [](const onnx::OperatorCall&) { return std::vector<Tensor>(1); };
   EXPECT_THAT(thrown_by([&] { load(relu, own).run({{"x", x}}); }), HasSubstr("is an undefined Tensor"));
   own[0].make = {};

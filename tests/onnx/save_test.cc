@@ -24,6 +24,7 @@
 #include "weft/evaluate.h"
 #include "weft/files.h"
 #include "weft/graph.h"
+#include "weft/graph_file.h"
 #include "weft/label.h"
 #include "weft/linalg.h"
 #include "weft/onnx.h"
@@ -83,6 +84,7 @@ class OnnxSave : public testing::Test {
     if (const char* keep = std::getenv("WEFT_ONNX_KEEP")) {
       const fs::path to = fs::path(keep) / what;
       fs::create_directories(to);
+      save(to / "graph.safetensors", graph);
       fs::copy_file(path, to / "model.onnx", fs::copy_options::overwrite_existing);
       if (fs::exists(path.string() + ".data")) fs::rename(path.string() + ".data", to / "m.onnx.data");
       for (const auto& [name, tensor] : inputs) save(to / ("in_" + name + ".npy"), stored(tensor));
