@@ -74,13 +74,25 @@ class OnnxSave : public testing::Test {
     std::vector<NamedTensor> named;
     for (const auto& [name, tensor] : inputs) named.push_back({name, tensor});
     const std::vector<Tensor> results = run(graph, named);
-    const Bytes expected = bytes_of(results);
     const onnx::Model model = onnx::Model::load(path, {.device = Device::cpu()});
-    EXPECT_EQ(bytes_of(model.run(named)), expected) << what;
+    const std::vector<Tensor> got = model.run(named);
     EXPECT_EQ(model.reads(), 0u) << what;
     const Graph again = model.graph();
     ASSERT_EQ(again.inputs().size(), graph.inputs().size()) << what;
-    EXPECT_EQ(bytes_of(run(again, named)), expected) << what << ", as a graph";
+    EXPECT_EQ(bytes_of(run(again, named)), bytes_of(got)) << what << ", as a graph";
+    // What the model computes of constants while it is made lies densely in memory, and a product of that may sum in
+    // another order than one of a view: by the last bits of its largest term.
+    if (bytes_of(got) == bytes_of(results)) {
+      ++same_bits;
+    } else {
+      ++other_bits;
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        ASSERT_TRUE(is_floating(results[i].dtype())) << what;
+        const Tensor x = cast(results[i], DType::f64), y = cast(got[i], DType::f64);
+        const double bound = (results[i].dtype() == DType::f32 ? 0x1p-20 : 0x1p-8) * std::max(1.0, abs(x).max().item<double>());
+        EXPECT_LE(abs(x - y).max().item<double>(), bound) << what;
+      }
+    }
     if (const char* keep = std::getenv("WEFT_ONNX_KEEP")) {
       const fs::path to = fs::path(keep) / what;
       fs::create_directories(to);
@@ -96,6 +108,7 @@ class OnnxSave : public testing::Test {
 
   const DefaultDeviceScope cpu{Device::cpu()};
   TempDir dir;
+  int same_bits = 0, other_bits = 0;  // of models, those of the graph
 };
 
 // What ONNX has no word for: decompositions of matrices, transforms of complex numbers, and a few more.
@@ -124,6 +137,7 @@ TEST_F(OnnxSave, RandomGraphs) {
     if (HasFailure()) return;
   }
   EXPECT_GT(saved, refused) << "most graphs can be said";
+  EXPECT_LE(20 * other_bits, same_bits);
   std::printf("%d graphs were written, %d cannot be said\n", saved, refused);
 }
 

@@ -75,27 +75,25 @@ nb::object object_of(const onnx::PortValue& value) {
   return value.tensor.defined() ? array(value.tensor) : nb::none();
 }
 
-nb::object attribute(const onnx::Attribute& value) {
-  struct Visitor {
-    nb::object operator()(std::int64_t v) const { return nb::cast(v); }
-    nb::object operator()(double v) const { return nb::cast(v); }
-    // Any bytes, which are a text in most models.
-    nb::object operator()(const std::string& v) const {
-      PyObject* made = PyUnicode_DecodeUTF8(v.data(), static_cast<Py_ssize_t>(v.size()), nullptr);
-      if (made) return nb::steal(made);
-      PyErr_Clear();
-      return nb::bytes(v.data(), v.size());
-    }
-    nb::object operator()(const Tensor& v) const { return array(v); }
-    template <class T>
-    nb::object operator()(const std::vector<T>& v) const {
-      nb::list list;
-      for (const T& item : v) list.append((*this)(item));
-      return list;
-    }
-  };
-  return std::visit(Visitor{}, value);
-}
+struct ObjectOfAttribute {
+  nb::object operator()(std::int64_t v) const { return nb::cast(v); }
+  nb::object operator()(double v) const { return nb::cast(v); }
+  // Any bytes, which are a text in most models.
+  nb::object operator()(const std::string& v) const {
+    PyObject* made = PyUnicode_DecodeUTF8(v.data(), static_cast<Py_ssize_t>(v.size()), nullptr);
+    if (made) return nb::steal(made);
+    PyErr_Clear();
+    return nb::bytes(v.data(), v.size());
+  }
+  nb::object operator()(const Tensor& v) const { return array(v); }
+  template <class T>
+  nb::object operator()(const std::vector<T>& v) const {
+    nb::list list;
+    for (const T& item : v) list.append((*this)(item));
+    return list;
+  }
+};
+nb::object attribute(const onnx::Attribute& value) { return std::visit(ObjectOfAttribute{}, value); }
 
 // (domain, name, function of (inputs, attributes, outputs, version)) as operators of a program's own.
 std::vector<onnx::Operator> operators_in(nb::handle list) {
