@@ -3,11 +3,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <algorithm>
 #include <format>
 #include <span>
 
@@ -98,7 +98,9 @@ Examples
 
 bool is_onnx(const GraphArguments& a) { return has_suffix(a.model, ".onnx"); }
 // Instead of a picture.
-bool is_converted(const GraphArguments& a) { return has_suffix(a.output, ".onnx") || has_suffix(a.output, ".safetensors"); }
+bool is_converted(const GraphArguments& a) {
+  return has_suffix(a.output, ".onnx") || has_suffix(a.output, ".safetensors");
+}
 
 // The shapes of "ids=1,128", and 1 for what else the model leaves open.
 std::vector<onnx::NamedShape> shapes_of(const onnx::Model& model, std::span<const std::string> given) {
@@ -153,8 +155,9 @@ void add_graph(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("graph", "Draw what a model, or a graph in a file, computes: a page, SVG or dot");
   command
-      ->add_option("MODEL", a->model,
-                   "Directory in Hugging Face's layout, or a graph in a file: FILE.safetensors, or FILE.onnx, see below")
+      ->add_option(
+          "MODEL", a->model,
+          "Directory in Hugging Face's layout, or a graph in a file: FILE.safetensors, or FILE.onnx, see below")
       ->required()
       ->check(check_path);
   command
@@ -189,8 +192,10 @@ void add_graph(CLI::App& app) {
     }
     Graph graph = graph_of(*a, from_file);
     if (is_converted(*a)) {
-      if (has_suffix(a->output, ".onnx")) onnx::save(a->output, graph);
-      else save(a->output, graph);
+      if (has_suffix(a->output, ".onnx"))
+        onnx::save(a->output, graph);
+      else
+        save(a->output, graph);
       std::fprintf(stderr, "weft: %s written\n", a->output.c_str());
       return;
     }

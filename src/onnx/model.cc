@@ -87,7 +87,8 @@ Description describe(const Source& source) {
   for (const ValueInfoProto& info : model.graph.outputs) d.outputs.push_back(port_of(info));
   std::map<std::tuple<std::string, std::string, std::int64_t>, OperatorUse> uses;
   const auto add = [&](const NodeProto& node, std::int64_t version) {
-    const bool supported = source.find_operator(node) || source.find_function(node) || find_control_row(node.domain, node.op_type, version) ||
+    const bool supported = source.find_operator(node) || source.find_function(node) ||
+                           find_control_row(node.domain, node.op_type, version) ||
                            find_row(node.domain, node.op_type, version);
     ++uses.try_emplace({node.domain, node.op_type, version}, OperatorUse{node.domain, node.op_type, version, 0, supported})
           .first->second.count;
@@ -319,7 +320,8 @@ struct Model::Impl {
         check(port, constant->tensor, names);
         const auto bytes = std::make_shared<std::vector<std::byte>>(byte_size(constant->tensor.type()));
         constant->tensor.read_bytes(*bytes);
-        known.elements.emplace(port.name, TensorData{constant->tensor.dtype(), constant->tensor.shape(), *bytes, bytes});
+        known.elements.emplace(port.name,
+                               TensorData{constant->tensor.dtype(), constant->tensor.shape(), *bytes, bytes});
         continue;
       }
       if (!port.type.starts_with("tensor(") || !port.dtype) {
@@ -332,7 +334,8 @@ struct Model::Impl {
       } else {
         if (!port.shape) throw InvalidArgument("onnx: the shape of input '{}' is missing", port.name);
         for (const Dimension& d : *port.shape) {
-          if (!d.size) throw InvalidArgument("onnx: the shape of input '{}' is missing: the model leaves sizes open", port.name);
+          if (!d.size)
+            throw InvalidArgument("onnx: the shape of input '{}' is missing: the model leaves sizes open", port.name);
           shape.push_back(*d.size);
         }
       }
@@ -352,7 +355,8 @@ struct Model::Impl {
       const Values values = tracer.trace({});
       for (std::size_t i = 0; i < values.size(); ++i) {
         const std::string& name = description.outputs[i].name;
-        if (!values[i].is_tensor()) throw Unsupported("onnx: output '{}' is no tensor, and a graph gives tensors", name);
+        if (!values[i].is_tensor())
+          throw Unsupported("onnx: output '{}' is no tensor, and a graph gives tensors", name);
         made.output(name, values[i].tensor);
       }
     } catch (const NeedsElements& needed) {
@@ -429,11 +433,12 @@ Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options
 
 Description describe(const std::filesystem::path& path) {
   const MappedFile file = MappedFile::open(path);
-  return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
-    Source source{.model = parse_model(file.bytes), .initializers = {}, .owner = {}, .files = {}};
-    source.index();
-    return describe(source);
-  });
+  return in_context([&] { return std::format("'{}'", path.string()); },
+                    [&] {
+                      Source source{.model = parse_model(file.bytes), .initializers = {}, .owner = {}, .files = {}};
+                      source.index();
+                      return describe(source);
+                    });
 }
 
 Graph Model::graph(std::span<const NamedShape> shapes, std::span<const NamedTensor> constants) const {

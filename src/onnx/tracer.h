@@ -98,6 +98,8 @@ class Tracer {
     Tracer& tracer_;
     std::size_t first_;
   };
+  // Counts elements of sequences that are looked at or copied. Throws Unsupported for more than any model has.
+  void charge(std::size_t elements);
   // What `f` makes inside of branches and loops of the graph; nothing if it cannot be there.
   std::optional<Values> in_graph(const std::function<Values()>& f);
   static Value constant(TensorData data, std::string id = {});
@@ -137,7 +139,8 @@ class Tracer {
   std::vector<Value> held_;
   std::map<std::string, Tensor> inputs_;  // of the graph, by id
   int in_graph_ = 0;  // how many of in_graph() are being run
-  std::size_t made_ = 0;  // nodes, each as often as it is made
+  std::size_t made_ = 0;    // nodes, each as often as it is made
+  std::size_t copied_ = 0;  // elements of sequences
   mutable std::map<std::string, Tensor> live_;
 };
 
