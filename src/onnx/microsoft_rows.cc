@@ -268,7 +268,11 @@ Tensors microsoft_qlinear_conv(const Node& n) { return qlinear_conv_of(n, channe
 // One weight matrix of a direction is [inputs, rows], with a scale for all or for each row.
 Tensors dynamic_quantize_lstm(const Node& n) {
   const auto weights = [&](std::size_t i, std::size_t scale) {
-    const auto placed = [](const Tensor& t) { return reshape(t, {t.shape()[0], 1, t.size() / t.shape()[0]}); };
+    const auto placed = [&](const Tensor& t) {
+      if (t.rank() < 1 || t.shape()[0] < 1)
+        n.fail("a scale or zero point is {}, expected one or more directions", to_string(t.shape()));
+      return reshape(t, {t.shape()[0], 1, t.size() / t.shape()[0]});
+    };
     const Tensor zero = n.maybe(scale + 1);
     return permute(dequantize(n.in(i), placed(n.in(scale)), zero.defined() ? placed(zero) : zero), {0, 2, 1});
   };

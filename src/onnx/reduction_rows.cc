@@ -387,7 +387,8 @@ std::string truth_written(const Written& w) {
     truth = w.node("Not", {w.node("Equal", {w.cast(truth, type, wide), w.scalar(0, wide)})});
   }
   if (w.op() == "reduce_count") {
-    const DType counts = w.result().dtype == DType::i32 || w.result().dtype == DType::i64 ? w.result().dtype : DType::i64;
+    const DType counts =
+        w.result().dtype == DType::i32 || w.result().dtype == DType::i64 ? w.result().dtype : DType::i64;
     return w.cast(reduced_by(w, kSum, w.cast(truth, DType::boolean, counts), w.rank()), counts, w.result().dtype);
   }
   // Of no elements a maximum has no value, and a sum has: all are true if none is false.
@@ -444,7 +445,9 @@ std::string softmax_node(const Written& w) {
 ValueNames softmax_written(const Written& w) {
   return w.result().dtype == w.dtype() ? ValueNames{softmax_node(w)} : w.function(written<softmax_node>);
 }
-std::string log_softmax_written(const Written& w) { return w.node("LogSoftmax", {w.in(0)}, {{"axis", w.integer("axis")}}); }
+std::string log_softmax_written(const Written& w) {
+  return w.node("LogSoftmax", {w.in(0)}, {{"axis", w.integer("axis")}});
+}
 
 std::string filled(const Written& w, double value, const Shape& shape, DType type) {
   return w.node("Expand", {w.scalar(value, type), w.constant(Ints(shape.begin(), shape.end()))});
@@ -496,7 +499,8 @@ std::string channel_norm_written(const Written& w) {
   for (int d = 1; d < w.rank(); ++d) {
     if (d != axis) there.push_back(d);
   }
-  for (std::size_t i = 0; i < there.size(); ++i) back[static_cast<std::size_t>(there[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < there.size(); ++i)
+    back[static_cast<std::size_t>(there[i])] = static_cast<std::int64_t>(i);
   if (axis == 0) w.lacks("channels as the first axis");
   if (axis != 1) all.x = w.transpose(all.x, there);
   const bool groups = w.op() == "group_norm";
@@ -510,7 +514,8 @@ std::string channel_norm_written(const Written& w) {
 bool is_byte(DType type) { return type == DType::i8 || type == DType::u8; }
 std::string matmul_node(const Written& w) {
   const DType type = w.result().dtype;
-  if (is_byte(w.dtype(0)) && is_byte(w.dtype(1)) && type == DType::i32) return w.node("MatMulInteger", {w.in(0), w.in(1)});
+  if (is_byte(w.dtype(0)) && is_byte(w.dtype(1)) && type == DType::i32)
+    return w.node("MatMulInteger", {w.in(0), w.in(1)});
   const bool floats = is_floating(type);
   const DType in = floats && bits(type) < 32 ? DType::f32 : type;
   return w.cast(w.node("MatMul", {w.cast(w.in(0), w.dtype(0), in), w.cast(w.in(1), w.dtype(1), in)}), in, type);

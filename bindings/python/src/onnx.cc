@@ -119,7 +119,8 @@ void add_onnx(nb::module_& m) {
   m.def("describe_onnx",
         [](const std::string& path) { return description(released([&] { return onnx::describe(path); })); });
   const auto options = [](const Device& device, const std::optional<std::string>& precision, nb::handle operators) {
-    return onnx::Options{.device = device, .precision = precision_named(precision), .operators = operators_in(operators)};
+    return onnx::Options{
+        .device = device, .precision = precision_named(precision), .operators = operators_in(operators)};
   };
   m.def(
       "save_onnx",
@@ -137,8 +138,8 @@ void add_onnx(nb::module_& m) {
       nb::arg("path"), nb::arg("device"), nb::arg("precision").none(), nb::arg("operators"));
   m.def(
       "onnx_from_bytes",
-      [options](nb::bytes bytes, const Device& device, std::optional<std::string> precision,
-                const std::string& folder, nb::handle operators) {
+      [options](nb::bytes bytes, const Device& device, std::optional<std::string> precision, const std::string& folder,
+                nb::handle operators) {
         const std::span<const std::byte> all(static_cast<const std::byte*>(bytes.data()), bytes.size());
         const onnx::Options chosen = options(device, precision, operators);
         return released([&] { return onnx::Model::from_bytes(all, chosen, folder); });
@@ -156,7 +157,8 @@ void add_onnx(nb::module_& m) {
              std::vector<onnx::NamedShape> named;
              for (const auto& [key, sizes] : shapes) {
                Shape shape;
-               for (const nb::handle size : nb::borrow<nb::object>(sizes)) shape.push_back(nb::cast<std::int64_t>(size));
+               for (const nb::handle size : nb::borrow<nb::object>(sizes))
+                 shape.push_back(nb::cast<std::int64_t>(size));
                named.push_back({nb::cast<std::string>(key), shape});
              }
              std::vector<std::pair<std::string, Tensor>> values;
