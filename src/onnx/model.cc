@@ -423,7 +423,7 @@ struct Model::Impl {
       std::size_t count = 0;
       for (const auto& [index, why] : refused) {
         if (++count > kMost) return text + std::format("\n  and {} more", refused.size() - kMost);
-        text += why.starts_with("node '") ? "\n  " + why : std::format("\n  node {}: {}", describe(nodes[index]), why);
+        text += std::format("\n  node {}: {}", in_words(nodes[index]), why);
       }
       return text;
     };

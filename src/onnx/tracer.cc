@@ -436,9 +436,12 @@ void Tracer::run_alone(Scope& scope, std::size_t index, const NodeProto& node) {
   for (const std::string& name : used) {
     if (const auto it = scope.values.find(name); it != scope.values.end()) as_inputs(as_inputs, it->second);
   }
+  const std::size_t held = held_.size();
   try {
     run_node(scope, node);
   } catch (const Unsupported& e) {
+    scopes_.resize(1);
+    held_.resize(held);
     for (const std::string& name : node.outputs) {
       if (!name.empty()) waiting_.insert(name);
     }
