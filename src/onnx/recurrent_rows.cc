@@ -92,8 +92,8 @@ struct Recurrent {
 };
 
 // What the operators have in common, of that many gates.
-Recurrent recurrent_of(const Node& n, std::int64_t gates, const Tensor& w, const Tensor& r) {
-  Recurrent net{.x = n.in(0), .w = w, .r = r, .lengths = as(n.maybe(4), DType::i32), .h = n.maybe(5)};
+Recurrent recurrent_of(const Node& n, std::int64_t gates, const Tensor& x, const Tensor& w, const Tensor& r) {
+  Recurrent net{.x = x, .w = w, .r = r, .lengths = as(n.maybe(4), DType::i32), .h = n.maybe(5)};
   if (net.x.rank() != 3 || net.w.rank() != 3 || net.r.rank() != 3) {
     n.fail("X is {}, W {} and R {}, expected rank 3", to_string(net.x.shape()), to_string(net.w.shape()),
            to_string(net.r.shape()));
@@ -148,8 +148,8 @@ Tensors run_directions(const Node& n, const Recurrent& net, const std::vector<Rn
 
 }  // namespace
 
-Tensors lstm_of(const Node& n, const Tensor& w, const Tensor& r) {
-  Recurrent net = recurrent_of(n, 4, w, r);
+Tensors lstm_of(const Node& n, const Tensor& x, const Tensor& w, const Tensor& r) {
+  Recurrent net = recurrent_of(n, 4, x, w, r);
   net.c = n.maybe(6), net.peephole = n.maybe(7);
   if (net.batch_first) net.c = directions_last(net.c);
   const bool coupled = n.integer("input_forget", 0) != 0;
@@ -171,10 +171,10 @@ Tensors lstm_of(const Node& n, const Tensor& w, const Tensor& r) {
 
 namespace {
 
-Tensors lstm(const Node& n) { return lstm_of(n, n.in(1), n.in(2)); }
+Tensors lstm(const Node& n) { return lstm_of(n, n.in(0), n.in(1), n.in(2)); }
 
 Tensors gru(const Node& n) {
-  const Recurrent net = recurrent_of(n, 3, n.in(1), n.in(2));
+  const Recurrent net = recurrent_of(n, 3, n.in(0), n.in(1), n.in(2));
   const bool after = n.integer("linear_before_reset", 0) != 0;
   const auto all =
       activations_of(n, {RnnFunction::sigmoid, RnnFunction::tanh}, static_cast<std::size_t>(net.directions));
@@ -191,7 +191,7 @@ Tensors gru(const Node& n) {
 }
 
 Tensors rnn(const Node& n) {
-  const Recurrent net = recurrent_of(n, 1, n.in(1), n.in(2));
+  const Recurrent net = recurrent_of(n, 1, n.in(0), n.in(1), n.in(2));
   const auto all = activations_of(n, {RnnFunction::tanh}, static_cast<std::size_t>(net.directions));
   return run_directions(n, net, all, [&](const Recurrent& one, const RnnActivation* a) -> Outputs {
     const auto [y, h] = weft::rnn(one.x, one.w, one.r, one.operands(),

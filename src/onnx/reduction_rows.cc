@@ -284,6 +284,79 @@ Tensors softmax_cross_entropy_loss(const Node& n) {
 
 // ---- Products of matrices
 
+// ---- Counts
+
+// How often each n-gram of a pool is in each row, or that it is there, or both, times weights. The pool has its n-grams one
+// after the other, first the single words, then the pairs, …; ngram_counts says where each length begins.
+Tensor tf_idf(const Node& n) {
+  Tensor x = n.in(0);
+  if (n.attribute("pool_strings")) n.lacks("texts");
+  const Ints pool = n.integers("pool_int64s"), begins = n.integers("ngram_counts"), places = n.integers("ngram_indexes");
+  const std::int64_t most = n.integer("max_gram_length"), least = n.integer("min_gram_length");
+  const std::int64_t skips = n.integer("max_skip_count");
+  const std::string mode = n.text("mode");
+  if (mode != "TF" && mode != "IDF" && mode != "TFIDF") n.fail("mode is '{}', expected TF, IDF or TFIDF", mode);
+  if (least < 1 || most < least || skips < 0) {
+    n.fail("min_gram_length is {}, max_gram_length {} and max_skip_count {}", least, most, skips);
+  }
+  const bool row = x.rank() == 1;
+  if (row) x = expand_dims(x, 0);
+  if (x.rank() != 2) n.fail("the operand is {}, expected [words] or [batch, words]", to_string(x.shape()));
+  const std::int64_t words = x.shape()[1];
+  std::int64_t size = 0;
+  for (const std::int64_t i : places) {
+    if (i < 0 || i > INT32_MAX) n.fail("ngram_indexes has {}", i);
+    size = std::max(size, i + 1);
+  }
+  const std::vector<double> weights = mode == "TF" ? std::vector<double>() : n.numbers("weights");
+  if (!weights.empty() && weights.size() != places.size()) {
+    n.fail("there are {} weights for {} n-grams", weights.size(), places.size());
+  }
+  Tensor counts = broadcast_to(Graph::scalar(0.0, DType::f32), {x.shape()[0], size});
+  std::size_t gram = 0;  // of those before
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const auto length = static_cast<std::int64_t>(i) + 1;
+    const std::int64_t begin = begins[i], end = i + 1 < begins.size() ? begins[i + 1] : static_cast<std::int64_t>(pool.size());
+    if (begin < 0 || end < begin || end > static_cast<std::int64_t>(pool.size()) || (end - begin) % length != 0) {
+      n.fail("ngram_counts has {} to {} for n-grams of {} words, of a pool of {}", begin, end, length, pool.size());
+    }
+    const std::int64_t grams = (end - begin) / length;
+    const std::size_t first = gram;
+    gram += static_cast<std::size_t>(grams);
+    if (gram > places.size()) n.fail("ngram_indexes has {} for {} n-grams", places.size(), gram);
+    if (length < least || length > most || grams == 0) continue;
+    const auto column = [&](std::int64_t word) {
+      Ints of_word;
+      for (std::int64_t g = 0; g < grams; ++g) of_word.push_back(pool[static_cast<std::size_t>(begin + g * length + word)]);
+      return Graph::constant(TensorData::of<std::int64_t>({grams}, std::span<const std::int64_t>(of_word)));
+    };
+    Tensor found;  // [batch, grams]
+    for (std::int64_t step = 1; step <= (length == 1 ? 1 : skips + 1); ++step) {
+      const std::int64_t starts = words - (length - 1) * step;
+      if (starts < 1) break;
+      Tensor same;  // [batch, starts, grams]
+      for (std::int64_t word = 0; word < length; ++word) {
+        const Tensor here = cast(slice(x, 1, word * step, word * step + starts), DType::i64);
+        const Tensor is = expand_dims(here, 2) == column(word);
+        same = same.defined() ? logical_and(same, is) : is;
+      }
+      const Tensor sums = sum(cast(same, DType::f32), 1);
+      found = found.defined() ? found + sums : sums;
+    }
+    if (!found.defined()) continue;
+    if (mode == "IDF") found = cast(found > 0, DType::f32);
+    if (!weights.empty()) {
+      const std::vector<float> of_grams(weights.begin() + static_cast<std::ptrdiff_t>(first),
+                                        weights.begin() + static_cast<std::ptrdiff_t>(gram));
+      found = found * Graph::constant(TensorData::of<float>({grams}, std::span<const float>(of_grams)));
+    }
+    const Ints to(places.begin() + static_cast<std::ptrdiff_t>(first), places.begin() + static_cast<std::ptrdiff_t>(gram));
+    const Tensor at = Graph::constant(TensorData::of<std::int64_t>({1, grams}, std::span<const std::int64_t>(to)));
+    counts = scatter_elements(ScatterKind::add, counts, broadcast_to(at, found.shape()), found, 1);
+  }
+  return row ? squeeze(counts, 0) : counts;
+}
+
 // In the operands' type.
 Tensor product(const Tensor& a, const Tensor& b) {
   const DType type = a.dtype();
@@ -347,6 +420,9 @@ constexpr OperatorRow kRows[] = {
     // ---- Losses
     {"NegativeLogLikelihoodLoss", one<negative_log_likelihood_loss>, 12},
     {"SoftmaxCrossEntropyLoss", softmax_cross_entropy_loss, 12},
+
+    // ---- Counts
+    {"TfIdfVectorizer", one<tf_idf>, 9, "no texts"},
 
     // ---- Products of matrices
     {"Det", one<[](const Node& n) { return in_f32(n.in(0), [](const Tensor& x) { return det(x); }); }>, 11},

@@ -42,7 +42,9 @@ Tensors dft_17(const Node& n) { return transform(n, n.integer("axis", 1)); }
 Tensors dft_20(const Node& n) { return transform(n, n.has(2) ? n.integer_of(2) : -2); }
 
 Tensors stft_17(const Node& n) {
-  const Tensor x = n.in(0), s = signal_of(n, x), window = n.maybe(2);
+  // ONNX Runtime takes real signals without the last axis, too.
+  const Tensor given = n.in(0), x = given.rank() == 2 ? expand_dims(given, 2) : given;
+  const Tensor s = signal_of(n, x), window = n.maybe(2);
   if (s.rank() != 2) n.fail("the signal is {}, expected [batch, length, 1 or 2]", to_string(x.shape()));
   if (!n.has(3) && !window.defined()) n.fail("there is neither a window nor frame_length");
   const std::int64_t length = n.has(3) ? n.integer_of(3) : window.shape()[0], step = n.integer_of(1);
