@@ -3,10 +3,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <algorithm>
 #include <format>
+#include <span>
 
 #include "command_line.h"
 #include "commands.h"
@@ -17,6 +20,7 @@
 #include "weft/error.h"
 #include "weft/graph_file.h"
 #include "weft/models.h"
+#include "weft/onnx.h"
 
 namespace weft::app {
 namespace {
@@ -63,6 +67,7 @@ struct GraphArguments {
   int length = 32;
   int depth = -1;
   bool compiled = false;
+  std::vector<std::string> shapes;
 };
 
 // What fits a screen.
@@ -77,14 +82,53 @@ constexpr const char* kFooter = R"(The picture
 
 Files
   A graph that a program wrote, save("step.safetensors", graph) or f.save("step.safetensors", x) of a compiled
-  function (weft/graph_file.h), is drawn with the shapes that it has.
+  function (weft/graph_file.h), is drawn with the shapes that it has. A model in ONNX's format, FILE.onnx, is
+  drawn with the shapes that --shape gives; sizes that it leaves open are 1 without. -o FILE.onnx writes the
+  graph as a model of ONNX instead of a picture, -o FILE.safetensors as a file of Weft's own, which keeps what
+  ONNX has no words for: so both formats become each other.
 
 Examples
   weft graph step.safetensors --compiled -o step.html
   weft graph MODEL --compiled --batch 32 --length 128 -o minilm.html
   weft graph MODEL --depth 0 -o minilm.svg
+  weft graph step.safetensors -o step.onnx
+  weft graph encoder.onnx --shape ids=1,128 -o encoder.safetensors
   weft graph MODEL -o - | dot -Tpdf > minilm.pdf
 )";
+
+bool is_onnx(const GraphArguments& a) { return has_suffix(a.model, ".onnx"); }
+// Instead of a picture.
+bool is_converted(const GraphArguments& a) { return has_suffix(a.output, ".onnx") || has_suffix(a.output, ".safetensors"); }
+
+// The shapes of "ids=1,128", and 1 for what else the model leaves open.
+std::vector<onnx::NamedShape> shapes_of(const onnx::Model& model, std::span<const std::string> given) {
+  std::vector<onnx::NamedShape> shapes;
+  for (const onnx::Port& port : model.inputs()) {
+    Shape shape;
+    if (port.shape) {
+      for (const onnx::Dimension& d : *port.shape) shape.push_back(d.size.value_or(1));
+    }
+    shapes.push_back({port.name, shape});
+  }
+  for (const std::string& text : given) {
+    const std::size_t equals = text.rfind('=');
+    if (equals == std::string::npos) throw InvalidArgument("--shape: '{}' is no NAME=SIZES, such as ids=1,128", text);
+    const auto port = std::ranges::find(shapes, text.substr(0, equals), &onnx::NamedShape::name);
+    if (port == shapes.end()) throw InvalidArgument("--shape: the model has no input '{}'", text.substr(0, equals));
+    port->shape = {};
+    const char *next = text.data() + equals + 1, *const end = text.data() + text.size();
+    while (next < end) {
+      std::int64_t size = 0;
+      const auto [after, error] = std::from_chars(next, end, size);
+      if (error != std::errc() || size < 0 || (after != end && *after != ',')) {
+        throw InvalidArgument("--shape: '{}' is no NAME=SIZES, such as ids=1,128", text);
+      }
+      port->shape.push_back(size);
+      next = after == end ? end : after + 1;
+    }
+  }
+  return shapes;
+}
 
 std::string title_of(const GraphArguments& a, bool from_file) {
   std::string title = std::filesystem::weakly_canonical(a.model).filename().string();
@@ -93,6 +137,10 @@ std::string title_of(const GraphArguments& a, bool from_file) {
 }
 
 Graph graph_of(const GraphArguments& a, bool from_file) {
+  if (is_onnx(a)) {
+    const onnx::Model model = onnx::Model::load(a.model, {.device = Device::cpu()});
+    return model.graph(shapes_of(model, a.shapes));
+  }
   if (from_file) return load_graph(a.model);
   const auto encoder = models::SentenceEncoder::load(a.model, Device::cpu(), {.tokenizer = false});
   return encoder.graph(a.batch, a.length);
@@ -106,23 +154,27 @@ void add_graph(CLI::App& app) {
       app.add_subcommand("graph", "Draw what a model, or a graph in a file, computes: a page, SVG or dot");
   command
       ->add_option("MODEL", a->model,
-                   "Directory in Hugging Face's layout, or a graph in a file: FILE.safetensors, see below")
+                   "Directory in Hugging Face's layout, or a graph in a file: FILE.safetensors, or FILE.onnx, see below")
       ->required()
       ->check(check_path);
   command
       ->add_option("-o,--output", a->output,
                    "FILE.html, a page whose layers open; FILE.svg, through Graphviz; or FILE.dot, as is '-', which "
                    "prints it, and "
-                   "a name without an ending")
+                   "a name without an ending; or the graph itself as FILE.onnx or FILE.safetensors")
       ->capture_default_str()
       ->check(check_path)
       ->check([](const std::string& path) {
         const bool known = !std::filesystem::path(path).has_extension() || has_suffix(path, ".html") ||
-                           has_suffix(path, ".svg") || has_suffix(path, ".dot");
-        return known ? std::string() : std::format("'{}' ends in none of .html, .svg and .dot", path);
+                           has_suffix(path, ".svg") || has_suffix(path, ".dot") || has_suffix(path, ".onnx") ||
+                           has_suffix(path, ".safetensors");
+        return known ? std::string()
+                     : std::format("'{}' ends in none of .html, .svg, .dot, .onnx and .safetensors", path);
       });
   command->add_option("--depth", a->depth, "How many levels of layers are drawn open; default: as many as fit a screen")
       ->check(whole_number(0, 1000));
+  command->add_option("--shape", a->shapes, "NAME=1,3,224,224: the shape of an input of FILE.onnx")
+      ->allow_extra_args(false);
   command->add_option("--batch", a->batch, "Sentences")->check(whole_number(1, 65536))->capture_default_str();
   command->add_option("--length", a->length, "Tokens a sentence")->check(whole_number(1, 65536))->capture_default_str();
   command->add_flag("--compiled", a->compiled, "Draw it as it will run, after fusion, instead of as the model says it");
@@ -131,7 +183,17 @@ void add_graph(CLI::App& app) {
   command->footer(kFooter);
   command->callback([a, command] {
     const bool from_file = is_graph_file(*command, a->model, {"--batch", "--length"});
+    if (!a->shapes.empty() && !is_onnx(*a)) throw CLI::ValidationError("--shape", "is for models in ONNX's format");
+    if (a->compiled && is_converted(*a)) {
+      throw CLI::ValidationError("--compiled", "is for pictures; a file holds the graph as it was recorded");
+    }
     Graph graph = graph_of(*a, from_file);
+    if (is_converted(*a)) {
+      if (has_suffix(a->output, ".onnx")) onnx::save(a->output, graph);
+      else save(a->output, graph);
+      std::fprintf(stderr, "weft: %s written\n", a->output.c_str());
+      return;
+    }
     if (a->compiled) graph = optimized(graph, Device::open());
     const DrawOptions draw{.depth = a->depth >= 0 ? a->depth : depth_of_boxes(graph, kBoxes)};
     Output out(a->output);

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -19,12 +20,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "weft/compile.h"
 #include "weft/device.h"
 #include "weft/dtype.h"
 #include "weft/future.h"
+#include "weft/graph.h"
 #include "weft/tensor.h"
 
 namespace weft::onnx {
@@ -76,10 +79,58 @@ struct Description {
 // Throws IoError, FormatError.
 Description describe(const std::filesystem::path& path);
 
+// An attribute of a node.
+using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
+                               std::vector<std::string>, Tensor>;
+
+// A node of an operator of the program's own, while a graph is made of the model. Its tensors have types and shapes, but
+// no values that can be read.
+struct OperatorCall {
+  std::vector<Tensor> inputs;  // undefined where the node leaves one out
+  std::size_t outputs = 0;     // how many results the node has
+  std::int64_t version = 1;    // of the operator's domain, which the model imports
+  std::map<std::string, Attribute, std::less<>> attributes = {};  // but graphs, types and sparse tensors
+
+  // An input that must be there. Throws FormatError.
+  const Tensor& input(std::size_t i) const;
+  // An attribute that is an integer, or what it is if the node does not have it; without that it must be there. Throws
+  // FormatError for one that is missing or of another kind, as do the next ones.
+  std::int64_t integer(std::string_view name, std::optional<std::int64_t> otherwise = {}) const;
+  // The same of a number.
+  double number(std::string_view name, std::optional<double> otherwise = {}) const;
+  // The same of a text.
+  std::string text(std::string_view name, std::optional<std::string> otherwise = {}) const;
+  // The same of integers.
+  std::vector<std::int64_t> integers(std::string_view name, std::optional<std::vector<std::int64_t>> otherwise = {}) const;
+  // The same of numbers.
+  std::vector<double> numbers(std::string_view name, std::optional<std::vector<double>> otherwise = {}) const;
+};
+
+// An operator of the program's own: the function gives the node's results, made of Weft's functions. It is called for
+// each node, when a graph is made for new shapes.
+//
+//   onnx::Options options;
+//   options.operators.push_back({"my.domain", "ScaledTanh", [](const onnx::OperatorCall& node) {
+//     return std::vector{tanh(node.input(0) * node.number("scale", 1))};
+//   }});
+//   auto model = onnx::Model::load("model.onnx", options);
+struct Operator {
+  std::string domain;  // "" is ai.onnx
+  std::string name;
+  std::function<std::vector<Tensor>(const OperatorCall& node)> make;
+};
+
 struct Options {
   std::optional<Device> device = {};        // none: the default device
   std::optional<Precision> precision = {};  // as in CompileOptions
   std::size_t forms = 32;                   // how many shapes are kept, those used last
+  std::vector<Operator> operators = {};     // in place of Weft's and the model's functions of the same names
+};
+
+// The shape of an input.
+struct NamedShape {
+  std::string name;
+  Shape shape;
 };
 
 // A run in steps, which never waits, for programs that may not, as in a page: where a stage of the run must be read, a
@@ -105,7 +156,7 @@ class RunSteps {
 class Model {
  public:
   // Maps the file; weights are read when they are uploaded. Throws IoError, FormatError (what the file says, and where),
-  // Unsupported (an opset of ai.onnx that is newer than 25; all operators that Weft lacks, with their nodes).
+  // Unsupported (an opset of ai.onnx that is newer than 26; all operators that Weft lacks, with their nodes).
   static Model load(const std::filesystem::path& path, const Options& options = {});
   // The same of bytes in memory, which the model copies. External data are looked for in `folder`; without one they are an
   // error.
@@ -121,6 +172,14 @@ class Model {
   // port's type and the sizes that it fixes; names of sizes have one value a run. Submits the work and returns before it is
   // done, unless a stage must be read. Any number of threads may run a model at once. Throws InvalidArgument,
   // TypeError and ShapeError, which name the input or the node; OutOfMemory, DeviceLost.
+  //
+  // In functions that are differentiated, compiled or batched (weft/derivatives.h, weft/traced.h) a run is part of the
+  // function: its operations are recorded as if the function called them, in the types that the model has. Floats must
+  // be on the model's device there. What such a trace has no values for, and the graph depends on, is an
+  // InvalidArgument.
+  //
+  // Random operators draw other numbers in each run: without a seed they follow from the default generator
+  // (random::seed()), with one the first, second, … run of each loaded model draws the same.
   std::vector<Tensor> run(std::span<const NamedTensor> inputs) const;
   std::vector<Tensor> run(std::initializer_list<NamedTensor> inputs) const {
     return run(std::span(inputs.begin(), inputs.size()));
@@ -132,6 +191,19 @@ class Model {
   // The same without waiting. Throws InvalidArgument, TypeError and ShapeError as run() does. On a GPU conditions of
   // branches and loops that depend on data are read, a step each, where run() waits for them inside of a stage.
   RunSteps run_steps(std::span<const NamedValue> inputs) const;
+
+  // What the model computes of inputs of these shapes, as a graph, for those who go on building: its inputs and outputs have
+  // the names and the order of the model's. Inputs of which the model fixes the shape need none. `constants`: values of
+  // inputs, which are part of the graph then; it needs those of inputs that say what the graph is like. The
+  // graph keeps the file's memory. Throws InvalidArgument, TypeError and ShapeError, which name the input or the
+  // node; Unsupported if the graph depends on data (run() reads them), or a port is no tensor.
+  //
+  //   Graph g = onnx::Model::load("encoder.onnx").graph({{"ids", {1, 128}}});
+  //   save("encoder.safetensors", g);
+  Graph graph(std::span<const NamedShape> shapes, std::span<const NamedTensor> constants = {}) const;
+  Graph graph(std::initializer_list<NamedShape> shapes = {}, std::initializer_list<NamedTensor> constants = {}) const {
+    return graph(std::span(shapes.begin(), shapes.size()), std::span(constants.begin(), constants.size()));
+  }
 
   // How many forms were compiled since the model was loaded, and how many values were read on the way (which a form needs
   // whose graph depends on the data).
@@ -167,6 +239,39 @@ class Loader {
   struct Impl;
   std::shared_ptr<Impl> impl_;
 };
+
+// The graph of a file's model: Model::graph() of what Model::load() gives, with the errors of both.
+Graph to_graph(const std::filesystem::path& path, std::span<const NamedShape> shapes = {},
+               std::span<const NamedTensor> constants = {}, const Options& options = {});
+// The same of shapes in braces.
+inline Graph to_graph(const std::filesystem::path& path, std::initializer_list<NamedShape> shapes,
+                      const Options& options = {}) {
+  return to_graph(path, std::span(shapes.begin(), shapes.size()), {}, options);
+}
+
+// ---- Writing
+
+struct SaveOptions {
+  // The version of ai.onnx, 21 to 25; none: 21, or the first one that has all the operators that the graph needs. The
+  // format's version (IR) is the one that came with it.
+  std::optional<std::int64_t> opset = {};
+  // Whether constants of 1 KiB and more are written to a file of their own beside the model, called as it with ".data"
+  // behind; none: if the model would have 2 GiB or more, which the format does not allow.
+  std::optional<bool> external_data = {};
+};
+
+// Writes a graph as a model of ONNX: its inputs, and behind them its numbers as inputs of shape [], in their order and
+// with their names, and its outputs. Constants are initializers; tensors with data that it captured become constants with
+// the values that they have now, which this waits for. What ONNX has no operator for becomes a function of the model in
+// the domain "weft", made of ONNX's operators: other programs compute these, and Weft, which reads in the function's metadata
+// what it was, the operation itself, with the same bits. A file that is there is replaced once the new one is complete.
+// Throws Unsupported, which lists all operations that cannot be said, with their labels, or says that the opset
+// that was asked for lacks an operator; InvalidArgument (names that are empty, not UTF-8, or those of an input and
+// an output; an opset; 2 GiB without external data); IoError.
+//
+//   onnx::save("step.onnx", graph);
+//   onnx::save("f.onnx", f.graph(x, y));     // of a function that compile() made
+void save(const std::filesystem::path& path, const Graph& graph, const SaveOptions& options = {});
 
 // What a file holds as ONNX's test data have them (.pb): a tensor, or what the type of a port says, such as
 // "seq(tensor(float))". Throws IoError, FormatError, Unsupported (a type that Weft lacks).

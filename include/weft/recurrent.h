@@ -53,8 +53,8 @@ struct LstmState {
 // belong to the gates in the order that options.gates says. All operands but lengths are floats, each of a type of its
 // own; the results have x's type. Sums, activations and an LSTM's cell state are f32, or f64 if x, w or r is (on the
 // cpu alone); the state h is rounded to x's type after each step. A sequence of length 0 keeps its initial state; the
-// reverse direction begins at a sequence's own last step. options.clip clamps what activations are given. Throws
-// ShapeError, TypeError, InvalidArgument.
+// reverse direction begins at a sequence's own last step. options.clip clamps what activations are given, of
+// an LSTM without clip_output not what its output activation is given. Throws ShapeError, TypeError, InvalidArgument.
 
 // The long short-term memory, PyTorch's LSTM of one layer, without dropout. With a gate's sum s = x wᵀ + bias + h rᵀ +
 // recurrent_bias and peephole weights p (none: 0): i = gate(s_i + p_i c), f = gate(s_f + p_f c), g = cell(s_g), c' = f

@@ -311,6 +311,7 @@ struct Loader::Impl {
     if (state != State::tag || shift) fail("the file ends here, in the middle of field {}", tag >> 3);
     made.owner = std::make_shared<const std::vector<std::byte>>(std::move(kept));
     made.model = parse_model(*std::static_pointer_cast<const std::vector<std::byte>>(made.owner));
+    made.index(options.operators);
     const Description description = describe(made);
     check_operators(made, description);
     if (streams && !weights) weights = weights_of(made.model.graph);

@@ -207,8 +207,9 @@ Tensors group_query_attention(const Node& n) {
   }
   c.causal = n.integer("causal", 1) != 0;
   if (prompt && c.causal) {
-    // What is behind a sequence no query of it sees.
+    // What is behind a sequence no query of it sees, and those behind it see no more than the last one.
     c.offset = 0;
+    if (batch > 1) c.key_lengths = lengths;
   } else if (batch > 1 || total != size) {  // one sequence that fills the cache has no length of its own
     c.key_lengths = lengths;
     if (prompt) c.query_lengths = lengths;

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "compiler/device_data.h"
 #include "core/error_context.h"
 #include "core/format.h"
 #include "core/mapped_file.h"
@@ -19,11 +20,13 @@
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/onnx.h"
+#include "weft/random.h"
+#include "weft/traced.h"
 
 namespace weft::onnx {
 namespace {
 
-constexpr std::int64_t kOldestOpset = 1, kNewestOpset = 25;
+constexpr std::int64_t kOldestOpset = 1, kNewestOpset = 26;
 
 std::string type_text(const TypeProto& type) {
   using enum TypeProto::Kind;
@@ -116,7 +119,7 @@ Description describe(const Source& source) {
     initialized.insert(t.name);
     double count = 1;
     for (const std::int64_t size : t.dims) count *= static_cast<double>(size);
-    if (!(count >= 0 && count < 0x1p62)) continue;  // refused where it is read
+    if (!(count >= 0 && count < 0x1p56)) continue;  // refused where it is read
     d.parameters += static_cast<std::uint64_t>(count);
     if (const auto type = find_dtype(t.type)) d.weight_bytes += byte_size(*type, static_cast<std::uint64_t>(count));
   }
@@ -127,7 +130,7 @@ Description describe(const Source& source) {
   for (const ValueInfoProto& info : model.graph.outputs) d.outputs.push_back(port_of(info));
   std::map<std::tuple<std::string, std::string, std::int64_t>, OperatorUse> uses;
   const auto add = [&](const NodeProto& node, std::int64_t version) {
-    const bool supported = source.find_function(node) || find_control_row(node.domain, node.op_type, version) ||
+    const bool supported = source.find_operator(node) || source.find_function(node) || find_control_row(node.domain, node.op_type, version) ||
                            find_row(node.domain, node.op_type, version);
     ++uses.try_emplace({node.domain, node.op_type, version}, OperatorUse{node.domain, node.op_type, version, 0, supported})
           .first->second.count;
@@ -149,11 +152,12 @@ void check_operators(const Source& source, const Description& description) {
   if (std::ranges::all_of(description.operators, &OperatorUse::supported)) return;
   std::string missing;
   std::size_t count = 0;
+  std::set<std::tuple<std::string_view, std::string_view, std::int64_t>> unsupported;
+  for (const OperatorUse& use : description.operators) {
+    if (!use.supported) unsupported.emplace(use.domain, use.name, use.version);
+  }
   const auto add = [&](const NodeProto& node, std::int64_t version) {
-    const auto is_this = [&](const OperatorUse& use) {
-      return use.domain == node.domain && use.name == node.op_type && use.version == version;
-    };
-    if (std::ranges::find_if(description.operators, is_this)->supported || ++count > 8) return;
+    if (!unsupported.contains({node.domain, node.op_type, version}) || ++count > 8) return;
     missing += std::format("{}'{}' ({}{}{})", missing.empty() ? "" : ", ",
                            node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name, node.domain,
                            node.domain.empty() ? "" : ".", node.op_type);
@@ -204,9 +208,11 @@ struct Model::Impl {
   std::mutex mutex;
   std::list<std::pair<std::string, std::shared_ptr<Form>>> forms;  // the last used first
   std::atomic<std::size_t> compilations = 0, reads = 0;
+  std::atomic<std::uint64_t> runs = 0;
 
   Impl(Source given, const Options& o)
       : source(std::move(given)), options(o), device(o.device ? *o.device : default_device()) {
+    source.index(options.operators);
     const GraphProto& graph = source.model.graph;
     description = describe(source);
     check_operators(source, description);
@@ -262,14 +268,18 @@ struct Model::Impl {
   Given given(std::span<const NamedValue> values) const {
     Given all;
     std::map<std::string, std::pair<std::int64_t, std::string>> names;
+    std::unordered_map<std::string_view, const NamedValue*> by_name;
+    for (const NamedValue& v : values) {
+      if (!by_name.emplace(v.name, &v).second) throw InvalidArgument("onnx: input '{}' is given twice", v.name);
+    }
     for (const Port& port : description.inputs) {
-      const auto is_port = [&](const NamedValue& v) { return v.name == port.name; };
-      const auto it = std::ranges::find_if(values, is_port);
-      if (it == values.end()) {
+      const auto found = by_name.find(port.name);
+      if (found == by_name.end()) {
         if (port.type.starts_with("optional")) continue;
         throw InvalidArgument("onnx: input '{}' is missing", port.name);
       }
-      if (std::ranges::count_if(values, is_port) > 1) throw InvalidArgument("onnx: input '{}' is given twice", port.name);
+      const NamedValue* const it = found->second;
+      by_name.erase(found);
       if (it->value.sequence) {
         all.sequences[port.name] = it->value.sequence->size();
         for (std::size_t i = 0; i < it->value.sequence->size(); ++i) {
@@ -282,11 +292,10 @@ struct Model::Impl {
         throw InvalidArgument("onnx: input '{}' is an undefined Tensor", port.name);
       }
     }
-    for (const NamedValue& v : values) {
-      if (std::ranges::find(description.inputs, v.name, &Port::name) != description.inputs.end()) continue;
+    for (const auto& [name, value] : by_name) {
       std::string known;
       for (const Port& port : description.inputs) known += std::format("{}'{}'", known.empty() ? "" : ", ", port.name);
-      throw InvalidArgument("onnx: no input is called '{}'; there are {}", v.name, known.empty() ? "none" : known);
+      throw InvalidArgument("onnx: no input is called '{}'; there are {}", name, known.empty() ? "none" : known);
     }
     return all;
   }
@@ -357,6 +366,63 @@ struct Model::Impl {
     form.is_made = true;
   }
 
+  Graph graph(std::span<const NamedShape> shapes, std::span<const NamedTensor> constants) const {
+    Graph made(source.model.graph.name);
+    Known known;
+    std::map<std::string, std::pair<std::int64_t, std::string>> names;
+    std::set<std::string_view> used;
+    std::vector<std::pair<std::string, Tensor>> inputs;
+    for (const Port& port : description.inputs) {
+      const auto constant = std::ranges::find(constants, port.name, &NamedTensor::name);
+      if (constant != constants.end()) {
+        used.insert(port.name);
+        check(port, constant->tensor, names);
+        const auto bytes = std::make_shared<std::vector<std::byte>>(byte_size(constant->tensor.type()));
+        constant->tensor.read_bytes(*bytes);
+        known.elements.emplace(port.name, TensorData{constant->tensor.dtype(), constant->tensor.shape(), *bytes, bytes});
+        continue;
+      }
+      if (!port.type.starts_with("tensor(") || !port.dtype) {
+        throw Unsupported("onnx: input '{}' is a {}, and a graph takes tensors", port.name, port.type);
+      }
+      Shape shape;
+      if (const auto given = std::ranges::find(shapes, port.name, &NamedShape::name); given != shapes.end()) {
+        used.insert(port.name);
+        shape = given->shape;
+      } else {
+        if (!port.shape) throw InvalidArgument("onnx: the shape of input '{}' is missing", port.name);
+        for (const Dimension& d : *port.shape) {
+          if (!d.size) throw InvalidArgument("onnx: the shape of input '{}' is missing: the model leaves sizes open", port.name);
+          shape.push_back(*d.size);
+        }
+      }
+      inputs.emplace_back(port.name, made.input(port.name, *port.dtype, shape));
+      check(port, inputs.back().second, names);
+      known.tensors.emplace(port.name, TensorType{*port.dtype, shape});
+    }
+    const auto refuse_unknown = [&](std::string_view name) {
+      if (!used.contains(name)) throw InvalidArgument("onnx: no input is called '{}'", name);
+    };
+    for (const NamedShape& s : shapes) refuse_unknown(s.name);
+    for (const NamedTensor& c : constants) refuse_unknown(c.name);
+    for (const auto& [name, tensor] : source.resident) known.tensors.emplace(name, tensor.type());
+    Tracer tracer(source, made, known);
+    for (const auto& [name, tensor] : source.resident) tracer.add_input(name, tensor);
+    for (auto& [name, tensor] : inputs) tracer.add_input(name, std::move(tensor));
+    const DefaultDeviceScope here(device);
+    try {
+      const Values values = tracer.trace({});
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::string& name = description.outputs[i].name;
+        if (!values[i].is_tensor()) throw Unsupported("onnx: output '{}' is no tensor, and a graph gives tensors", name);
+        made.output(name, values[i].tensor);
+      }
+    } catch (const NeedsElements& needed) {
+      throw Unsupported("onnx: what the graph is like depends on the elements of '{}', which a run reads", needed.id);
+    }
+    return made;
+  }
+
   // The same without waiting. Two runs that need a form at once may both compile it; the first to be done makes it.
   Future<void> async_make(const std::shared_ptr<Form>& form) {
     std::optional<Graph> graph;
@@ -387,11 +453,21 @@ struct Model::Impl {
     made.insert_or_assign(id, std::move(here));
   }
 
-  // Computes what a form makes.
-  void submit(Form& form, Made& made) {
+  // Puts a key of random numbers there, of the run of this number, if it is one and is not there.
+  void put_key(Made& made, const std::string& id, std::uint64_t number) const {
+    if (made.contains(id)) return;
+    if (id == kRandomKey) return put(made, id, to(random::next_key(), device));
+    if (id == kRunNumber) put(made, id, to(random::key(number), device));
+  }
+
+  // Computes what a form makes, in the run of this number.
+  void submit(Form& form, Made& made, std::uint64_t number) {
     if (!form.executable) return;
     std::vector<Tensor> in, out;
-    for (const std::string& id : form.inputs) in.push_back(made.at(id));
+    for (const std::string& id : form.inputs) {
+      put_key(made, id, number);
+      in.push_back(made.at(id));
+    }
     for (const auto& [id, type] : form.made) {
       out.emplace_back(device, type.dtype, type.shape);
       made.insert_or_assign(id, out.back());
@@ -432,14 +508,46 @@ struct Model::Impl {
     return all;
   }
 
+  // The outputs as tensors that depend on the inputs, which a derivative or the trace of a compiled function goes
+  // through.
+  std::vector<PortValue> run_inline(const Given& all) {
+    const DefaultDeviceScope here(device);
+    std::map<std::string, Tensor> inputs;
+    Known known;
+    const auto add = [&](const std::string& id, const Tensor& tensor) {
+      inputs.insert_or_assign(id, tensor);
+      known.tensors.insert_or_assign(id, tensor.type());
+    };
+    for (const auto& [name, tensor] : source.resident) add(name, tensor);
+    // A copy from another device would end what a derivative goes through: of what may have one it is an error.
+    for (const auto& [id, tensor] : all.tensors) {
+      const bool moves = find_data(tensor) && !is_floating(tensor.dtype()) && tensor.dtype() != DType::c64 &&
+                         tensor.device() != device;
+      add(id, moves ? to(tensor, device) : tensor);
+    }
+    add(std::string(kRunNumber), random::key(runs++));
+    std::vector<PortValue> results;
+    for (Value& value : Tracer(source, inputs, known).trace(all.sequences)) {
+      PortValue& result = results.emplace_back(PortValue{.tensor = value.tensor});
+      if (!value.sequence) continue;
+      result.sequence.emplace();
+      for (const Value& element : *value.sequence) result.sequence->push_back(element.tensor);
+    }
+    return results;
+  }
+
   std::vector<PortValue> run(std::span<const NamedValue> values) {
     const Given all = given(values);
+    std::vector<Tensor> operands;
+    for (const auto& [id, tensor] : all.tensors) operands.push_back(tensor);
+    if (detail::TracedCalls::inlines(operands)) return run_inline(all);
+    const std::uint64_t number = runs++;
     std::shared_ptr<Form> form = first_form(all, true);
     Made made(source.resident.begin(), source.resident.end());
     for (const auto& [id, tensor] : all.tensors) put(made, id, to(tensor, device));
     for (;;) {
       make(*form);
-      submit(*form, made);
+      submit(*form, made, number);
       if (form->read.empty()) break;
       const Tensor& read = made.at(form->read);
       std::vector<std::byte> bytes(byte_size(read.type()));
@@ -455,6 +563,7 @@ struct RunSteps::Impl : std::enable_shared_from_this<RunSteps::Impl> {
   Given given;
   std::shared_ptr<Form> form;
   Model::Impl::Made made;
+  std::uint64_t number = 0;  // of the run
   std::vector<PortValue> results;
   bool has_inputs = false, is_done = false;
 
@@ -473,7 +582,7 @@ struct RunSteps::Impl : std::enable_shared_from_this<RunSteps::Impl> {
 
   Future<void> stage() {
     return model->async_make(form).and_then([self = shared_from_this()] {
-      self->model->submit(*self->form, self->made);
+      self->model->submit(*self->form, self->made, self->number);
       if (self->form->read.empty()) {
         self->results = Model::Impl::results(*self->form, self->made);
         self->is_done = true;
@@ -527,8 +636,20 @@ Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options
 
 Description describe(const std::filesystem::path& path) {
   const MappedFile file = MappedFile::open(path);
-  return in_context([&] { return std::format("'{}'", path.string()); },
-                    [&] { return describe(source_of(file.bytes, file.owner, {})); });
+  return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
+    Source source = source_of(file.bytes, file.owner, {});
+    source.index();
+    return describe(source);
+  });
+}
+
+Graph Model::graph(std::span<const NamedShape> shapes, std::span<const NamedTensor> constants) const {
+  return impl_->graph(shapes, constants);
+}
+
+Graph to_graph(const std::filesystem::path& path, std::span<const NamedShape> shapes,
+               std::span<const NamedTensor> constants, const Options& options) {
+  return Model::load(path, options).graph(shapes, constants);
 }
 
 const Description& Model::description() const { return impl_->description; }
@@ -543,6 +664,7 @@ RunSteps Model::run_steps(std::span<const NamedValue> inputs) const {
   steps->model = impl_;
   steps->given = impl_->given(inputs);
   steps->form = impl_->first_form(steps->given, !impl_->device.is_gpu());
+  steps->number = impl_->runs++;
   steps->made = {impl_->source.resident.begin(), impl_->source.resident.end()};
   return RunSteps(steps);
 }

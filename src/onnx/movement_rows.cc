@@ -1,12 +1,16 @@
 // Operators that move elements, or say what a tensor's shape is: views, slices, gathers, scatters, pads, orders and
 // constants.
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <numeric>
 
+#include "graph/promotion.h"
 #include "onnx/node.h"
+#include "onnx/tracer.h"
+#include "onnx/value.h"
+#include "onnx/write.h"
 #include "weft/array.h"
+#include "weft/creation.h"
 #include "weft/device.h"
 #include "weft/graph.h"
 #include "weft/resampling.h"
@@ -267,95 +271,129 @@ Tensor scatter_elements_of(const Node& n) {
   return dynamic_update_slice(x, y, Graph::scalar(0, DType::i32), {axis});
 }
 
+// ---- Results as large as the data says: what is counted is read, and the elements stay on the device.
+
+// The places of what is true in a tensor of rank 1, ascending, of its position type. `counts` are what is read: the
+// number first, then `more` of the caller's.
+struct Places {
+  Tensor at;
+  Ints counts;
+};
+Places places_of(const Node& n, const Tensor& flags, const Tensors& more = {}) {
+  const std::int64_t size = flags.size();
+  const DType type = position_type(size);
+  if (size == 0) return {zeros({0}, type), Ints(more.size() + 1, 0)};
+  Tensor ends = cumulative_sum(flags, 0, type);
+  Tensors counts = {cast(reshape(weft::slice(ends, 0, size - 1, size), {}), DType::i64)};
+  counts.insert(counts.end(), more.begin(), more.end());
+  Tensor* const kept[] = {&ends};
+  const Ints read = integers_in(n.tracer().read(n, "count", stack(counts, 0), kept));
+  return {searchsorted(ends, arange(0, read[0], 1, type), Side::right), read};
+}
+
 // Slices of x along an axis where the condition is true; it may be shorter than the axis.
 Tensor compress_of(const Node& n) {
-  Tensor x = n.in(0);
+  Tensor x = n.in(0), flags = cast(n.in(1), DType::boolean);
   const bool flat = !n.attribute("axis");
   if (flat) x = reshape(x, {x.size()});
   const int axis = flat ? 0 : axis_attribute(n, x.rank(), 0);
-  const std::vector<bool> chosen = elements_of<bool>(n.host(1));
-  Ints places;
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    if (chosen[i]) places.push_back(static_cast<std::int64_t>(i));
+  if (flags.rank() != 1) n.fail("the condition is {}, expected rank 1", to_string(flags.shape()));
+  const std::int64_t size = x.shape()[axis];
+  Tensors behind;
+  if (flags.size() > size) behind.push_back(count_nonzero(weft::slice(flags, 0, size, flags.size())));
+  for (Tensor& t : behind) t = cast(t, DType::i64);
+  const Places places = places_of(n, flags, behind);
+  if (places.counts.size() > 1 && places.counts[1] > 0) {
+    n.fail("the condition is true behind the end of axis {} of {}", axis, to_string(x.shape()));
   }
-  if (!places.empty() && places.back() >= x.shape()[axis]) {
-    n.fail("the condition is true at {}, but axis {} of {} is shorter", places.back(), axis, to_string(x.shape()));
-  }
-  if (places.empty()) return weft::slice(x, axis, 0, 0);
-  return gather(x, constant_of(places), axis);
+  return places.counts[0] == 0 ? weft::slice(x, axis, 0, 0) : gather(x, places.at, axis);
 }
 
 // [rank, count]: a column for each element that is not 0.
 Tensor nonzero_of(const Node& n) {
-  const Shape sizes = n.in(0).shape();
-  const std::vector<bool> set = elements_of<bool>(n.host(0));
-  const auto count = static_cast<std::size_t>(std::ranges::count(set, true));
-  Ints places(static_cast<std::size_t>(sizes.rank()) * count);
-  for (std::size_t i = 0, column = 0; i < set.size(); ++i) {
-    if (!set[i]) continue;
-    auto rest = static_cast<std::int64_t>(i);
-    for (int d = sizes.rank(); d-- > 0; rest /= sizes[d]) {
-      places[static_cast<std::size_t>(d) * count + column] = rest % sizes[d];
-    }
-    ++column;
+  const Tensor x = n.in(0);
+  const auto [at, counts] = places_of(n, reshape(x, {x.size()}) != 0);
+  if (x.rank() == 0 || counts[0] == 0) return zeros({x.rank(), counts[0]}, DType::i64);
+  Tensors rows(static_cast<std::size_t>(x.rank()));
+  Tensor rest = at;
+  for (int d = x.rank(); d-- > 0;) {
+    rows[static_cast<std::size_t>(d)] = d == 0 ? rest : remainder(rest, x.shape()[d]);
+    if (d > 0) rest = floor_divide(rest, x.shape()[d]);
   }
-  return constant_of(Shape{sizes.rank(), static_cast<std::int64_t>(count)}, places);
+  return cast(stack(rows, 0), DType::i64);
 }
 
-// The elements as integers in the same order; equal ones, -0 and 0 and all NaN among them, are equal; NaN comes last.
-std::vector<std::uint64_t> order_keys(const Tensor& host) {
-  constexpr std::uint64_t sign = std::uint64_t{1} << 63;
-  const DType type = host.dtype();
-  if (!is_floating(type) && !is_signed(type)) return elements_of<std::uint64_t>(host);
-  std::vector<std::uint64_t> keys;
-  if (is_floating(type)) {
-    for (const double v : elements_of<double>(host)) {
-      const auto bits = std::bit_cast<std::uint64_t>(v == 0 ? 0.0 : v);
-      keys.push_back(v != v ? ~std::uint64_t{0} : bits & sign ? ~bits : bits | sign);
-    }
-  } else {
-    for (const std::int64_t v : elements_of<std::int64_t>(host)) keys.push_back(static_cast<std::uint64_t>(v) ^ sign);
-  }
-  return keys;
+// Rows of sorted elements: where each row's elements begin that differ from those before; all NaN are equal.
+Tensor begins_of(const Tensor& sorted) {
+  const int last = sorted.rank() - 1;
+  const std::int64_t size = sorted.shape()[-1];
+  const Tensor a = weft::slice(sorted, last, 1, size), b = weft::slice(sorted, last, 0, size - 1);
+  Tensor differs = a != b;
+  if (is_floating(sorted.dtype())) differs = logical_and(differs, !logical_and(is_nan(a), is_nan(b)));
+  Shape first = sorted.shape();
+  first[-1] = 1;
+  return concat({full(first, true, DType::boolean), differs}, last);
+}
+
+// [rows, n]: which of its row's distinct elements, in ascending order, each is.
+Tensor ranks_of(const Tensor& x) {
+  const Tensor order = argsort(x, -1);
+  const Tensor ranks = cumulative_sum(begins_of(gather_elements(x, order, -1)), -1, DType::i64) - 1;
+  return scatter_elements(ScatterKind::assign, zeros(x.shape(), DType::i64), order, ranks, -1);
 }
 
 // The distinct slices along an axis, or elements, in ascending order or in that in which they come; where each is
 // first, which of them each slice is, and how often it comes.
 Tensors unique_of(const Node& n) {
-  Tensor x = n.in(0), host = n.host(0);
+  Tensor x = n.in(0);
   if (x.dtype() == DType::c64) n.lacks("complex numbers");
   const bool flat = !n.attribute("axis");
-  if (flat) {
-    x = reshape(x, {x.size()});
-    host = reshape(host, {x.size()});
-  }
+  if (flat) x = reshape(x, {x.size()});
   const int axis = flat ? 0 : axis_attribute(n, x.rank(), 0);
-  const auto count = static_cast<std::size_t>(x.shape()[axis]);
-  const std::vector<std::uint64_t> keys = order_keys(moveaxis(host, axis, 0));
-  const std::size_t length = count == 0 ? 0 : keys.size() / count;
-  const auto slice_at = [&](std::size_t i) { return std::span(keys).subspan(i * length, length); };
-
-  std::vector<std::size_t> order(count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    return std::ranges::lexicographical_compare(slice_at(a), slice_at(b));
+  const std::int64_t count = x.shape()[axis], length = count == 0 ? 0 : x.size() / count;
+  const auto indices = [](const Tensor& t) { return cast(t, DType::i64); };
+  Tensors results(std::min<std::size_t>(n.results(), 4));
+  const auto give = [&](std::size_t i, const auto& make) {
+    if (n.wants(i)) results[i] = make();
+  };
+  if (count == 0) {
+    for (std::size_t i = 0; i < results.size(); ++i) results[i] = i == 0 ? x : zeros({0}, DType::i64);
+    return results;
+  }
+  // Slices are numbered in their order: by their elements' ranks, of neighbours together, then of neighbouring pairs, …
+  Tensor keys = x.dtype() == DType::boolean ? cast(x, DType::u8) : bits(x.dtype()) < 8 ? cast(x, DType::i32) : x;
+  if (!flat) {
+    keys = length == 0 ? zeros({1, count}, DType::i64) : reshape(moveaxis(keys, axis, -1), {length, count});
+    while (keys.shape()[0] > 1) {
+      const std::int64_t rows = keys.shape()[0];
+      const Tensor ranks = ranks_of(keys);
+      const Tensor front = weft::slice(ranks, 0, 0, rows, 2), back = weft::slice(ranks, 0, 1, rows, 2);
+      keys = (rows % 2 == 0 ? front : weft::slice(front, 0, 0, rows / 2)) * count + back;
+      if (rows % 2 != 0) keys = concat({keys, weft::slice(front, 0, rows / 2, rows / 2 + 1)}, 0);
+    }
+    keys = reshape(keys, {count});
+  }
+  Tensor order = argsort(keys);
+  Tensor begins = begins_of(gather(keys, order));
+  Tensor* const kept[] = {&order, &begins};
+  const DType type = position_type(count);
+  const std::int64_t found =
+      integers_in(n.tracer().read(n, "count", cast(count_nonzero(begins), DType::i64), kept)).at(0);
+  const Tensor ends = cumulative_sum(begins, 0, type);
+  const Tensor starts = searchsorted(ends, arange(0, found, 1, type), Side::right);
+  // As they come: by where they are first, which the sort keeps in front (it is stable).
+  const Tensor firsts = gather(order, starts);
+  const bool sorted = n.integer("sorted", 1) != 0;
+  const Tensor turn = sorted ? Tensor() : argsort(firsts);
+  const auto turned = [&](const Tensor& t) { return sorted ? t : gather(t, turn); };
+  give(0, [&] { return gather(x, turned(firsts), axis); });
+  give(1, [&] { return indices(turned(firsts)); });
+  give(2, [&] {
+    Tensor groups = ends - 1;
+    if (!sorted) groups = gather(argsort(turn), groups);
+    return indices(scatter_elements(ScatterKind::assign, zeros({count}, groups.dtype()), order, groups, 0));
   });
-  std::vector<std::vector<std::size_t>> groups;  // each in the order in which its slices come
-  for (const std::size_t i : order) {
-    if (groups.empty() || !std::ranges::equal(slice_at(groups.back()[0]), slice_at(i))) groups.emplace_back();
-    groups.back().push_back(i);
-  }
-  if (n.integer("sorted", 1) == 0) std::ranges::sort(groups, {}, [](const auto& group) { return group[0]; });
-
-  Ints first, inverse(count), counts;
-  for (const auto& group : groups) {
-    for (const std::size_t i : group) inverse[i] = static_cast<std::int64_t>(first.size());
-    first.push_back(static_cast<std::int64_t>(group[0]));
-    counts.push_back(static_cast<std::int64_t>(group.size()));
-  }
-  const Tensor y = count == 0 ? x : gather(x, constant_of(first), axis);
-  Tensors results = {y, constant_of(first), constant_of(inverse), constant_of(counts)};
-  results.resize(std::min(results.size(), n.results()));
+  give(3, [&] { return indices(turned(diff(starts, 0, 1, {}, full({1}, count, type)))); });
   return results;
 }
 
@@ -528,19 +566,19 @@ constexpr OperatorRow kRows[] = {
     {"Split", split, 2},
 
     // ---- Elements chosen by indices
-    {"Compress", one<compress_of>, 9, "the condition is read"},
+    {"Compress", one<compress_of>, 9, "the number of results is read"},
     {"Gather", one<gather_of>},
     {"GatherElements", one<gather_elements_of>, 11},
     {"GatherND",
      one<[](const Node& n) { return gather_nd(n.in(0), n.in(1), static_cast<int>(n.integer("batch_dims", 0))); }>, 11},
-    {"NonZero", one<nonzero_of>, 9, "the operand is read"},
+    {"NonZero", one<nonzero_of>, 9, "the number of results is read"},
     {"OneHot", one<one_hot_of>, 9},
     {"ReverseSequence", one<reverse_sequence>, 10},
     {"Scatter", one<scatter_elements_of>, 9},
     {"ScatterElements", one<scatter_elements_of>, 11},
     {"ScatterND", one<[](const Node& n) { return scatter_nd(scatter_kind(n), n.in(0), n.in(1), n.in(2)); }>, 11},
     {"TensorScatter", one<tensor_scatter>, 24},
-    {"Unique", unique_of, 11, "the operand is read"},
+    {"Unique", unique_of, 11, "the number of results is read"},
 
     // ---- Pads, repetitions and blocks
     {"Col2Im", one<col2im>, 18, "up to three spatial axes; no integers of 64 bits"},
@@ -561,8 +599,297 @@ constexpr OperatorRow kRows[] = {
     {"Range", one<range>, 11},
 };
 
+// ---- Read backwards
+
+Ints ints_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+std::string reshape_written(const Written& w) { return w.reshape(w.in(0), w.result().shape); }
+std::string permute_written(const Written& w) { return w.transpose(w.in(0), w.integers("order")); }
+std::string broadcast_written(const Written& w) { return w.node("Expand", {w.in(0), w.constant(ints_of(w.result().shape))}); }
+std::string identity_written(const Written& w) { return w.in(0); }
+
+std::string slice_written(const Written& w) {
+  const std::int64_t step = w.has("step") ? w.integer("step") : 1, end = w.integer("end");
+  // Down to the first element: behind the end of all numbers.
+  const bool first = step < 0 && end < 0;
+  return w.slice(w.in(0), w.integer("axis"), w.integer("begin"), first ? std::numeric_limits<std::int64_t>::min() + 1 : end,
+                 step);
+}
+
+// Rows by a list of positions that is known.
+std::string picked(const Written& w, const std::string& x, std::int64_t axis, const Shape& shape, const Ints& places) {
+  return w.node("Gather", {x, w.constant(TensorData::of<std::int64_t>(shape, std::span<const std::int64_t>(places)))},
+                {{"axis", axis}});
+}
+constexpr std::int64_t kMostPlaces = 1 << 24;
+
+std::string windows_written(const Written& w) {
+  const std::int64_t axis = w.integer("axis"), size = w.integer("size");
+  const std::int64_t step = w.has("step") ? w.integer("step") : 1, dilation = w.has("dilation") ? w.integer("dilation") : 1;
+  const std::int64_t count = w.result().shape[static_cast<int>(axis) + 1];
+  if (size * count > kMostPlaces) w.lacks("windows of {} elements", size * count);
+  Ints places;
+  for (std::int64_t j = 0; j < size; ++j) {
+    for (std::int64_t t = 0; t < count; ++t) places.push_back(t * step + j * dilation);
+  }
+  return picked(w, w.in(0), axis, {size, count}, places);
+}
+
+std::string concat_written(const Written& w) { return w.concat(w.all(), w.integer("axis")); }
+
+// Indices of a type that ONNX takes.
+std::string indices_in(const Written& w, std::size_t i) {
+  const DType type = w.dtype(i);
+  return type == DType::i32 || type == DType::i64 ? w.in(i) : w.cast(w.in(i), type, DType::i64);
+}
+std::string gather_written(const Written& w) {
+  return w.node("Gather", {w.in(0), indices_in(w, 1)}, {{"axis", w.integer("axis")}});
+}
+std::string gather_elements_written(const Written& w) {
+  const std::int64_t axis = w.integer("axis");
+  Shape wide = w.shape(0);
+  std::string x = w.in(0), indices = indices_in(w, 1);
+  Shape all = w.shape(1);
+  for (int d = 0; d < wide.rank(); ++d) {
+    if (d == axis) continue;
+    wide[d] = std::max(wide[d], all[d]);
+    if (all[d] == 1 && w.result().shape[d] > 1) all[d] = w.result().shape[d];
+  }
+  if (wide != w.shape(0)) x = w.node("Expand", {x, w.constant(ints_of(wide))});
+  if (all != w.shape(1)) indices = w.node("Expand", {indices, w.constant(ints_of(all))});
+  return w.node("GatherElements", {x, indices}, {{"axis", axis}});
+}
+std::string gather_nd_written(const Written& w) {
+  return w.node("GatherND", {w.in(0), w.cast(w.in(1), w.dtype(1), DType::i64)}, {{"batch_dims", w.integer("batch")}});
+}
+
+WrittenAttribute scatter_reduction(const Written& w) {
+  const std::string op = w.text("op");
+  return {"reduction", op == "assign" || op.empty() ? std::string("none") : op};
+}
+std::string scatter_elements_written(const Written& w) {
+  return w.node("ScatterElements", {w.in(0), indices_in(w, 1), w.in(2)},
+                {{"axis", w.integer("axis")}, scatter_reduction(w)});
+}
+// Rows: each element by its row's index.
+std::string scatter_rows(const Written& w) {
+  const auto axis = static_cast<int>(w.integer("axis"));
+  const std::int64_t count = element_count(w.shape(1));
+  Shape updates = w.shape(0), list = Shape::filled(w.rank(0), 1);
+  updates[axis] = list[axis] = count;
+  const std::string indices =
+      w.node("Expand", {w.reshape(indices_in(w, 1), list), w.constant(ints_of(updates))});
+  return w.node("ScatterElements", {w.in(0), indices, w.reshape(w.in(2), updates)},
+                {{"axis", std::int64_t{axis}}, scatter_reduction(w)});
+}
+std::string scatter_nd_written(const Written& w) {
+  if (w.integer("batch") != 0) w.lacks("scatter_nd of a batch");
+  return w.node("ScatterND", {w.in(0), w.cast(w.in(1), w.dtype(1), DType::i64), w.in(2)}, {scatter_reduction(w)});
+}
+
+// The first elements, clamped so that the part lies inside: i64 [axes].
+std::string starts_written(const Written& w, std::size_t i, const Ints& axes, const Shape& part) {
+  Ints most;
+  for (const std::int64_t a : axes) most.push_back(w.shape(0)[static_cast<int>(a)] - part[static_cast<int>(a)]);
+  const std::string starts =
+      w.reshape(w.cast(w.in(i), w.dtype(i), DType::i64), {static_cast<std::int64_t>(axes.size())});
+  return w.node("Max", {w.node("Min", {starts, w.constant(most)}), w.constant(Ints(axes.size()))});
+}
+std::string dynamic_slice_written(const Written& w) {
+  const Ints axes = w.integers("axes"), all = w.integers("sizes");
+  const Shape part = shape_of(all);
+  const std::string starts = starts_written(w, 1, axes, part);
+  Ints sizes;
+  for (const std::int64_t a : axes) sizes.push_back(part[static_cast<int>(a)]);
+  std::string y = w.node("Slice", {w.in(0), starts, w.node("Add", {starts, w.constant(sizes)}), w.constant(axes)});
+  for (int d = 0; d < part.rank(); ++d) {
+    if (!std::ranges::count(axes, d) && part[d] != w.shape(0)[d]) y = w.slice(y, d, 0, part[d]);
+  }
+  return w.reshape(y, part);
+}
+std::string dynamic_update_slice_written(const Written& w) {
+  const Ints axes = w.integers("axes");
+  const Shape& part = w.shape(1);
+  const std::int64_t rank = part.rank(), count = element_count(part);
+  if (rank == 0) return w.in(1);
+  if (count * rank > kMostPlaces) w.lacks("an update of {} elements", count);
+  const std::string starts = starts_written(w, 2, axes, part);
+  ValueNames all;
+  for (std::int64_t d = 0; d < rank; ++d) {
+    const auto at = std::ranges::find(axes, d) - axes.begin();
+    const bool moves = at < static_cast<std::ptrdiff_t>(axes.size());
+    all.push_back(moves ? w.slice(starts, 0, at, at + 1) : w.constant({0}));
+  }
+  Ints places;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t left = i;
+    Ints place(static_cast<std::size_t>(rank));
+    for (std::int64_t d = rank - 1; d >= 0; --d) {
+      place[static_cast<std::size_t>(d)] = left % part[static_cast<int>(d)];
+      left /= part[static_cast<int>(d)];
+    }
+    places.insert(places.end(), place.begin(), place.end());
+  }
+  Shape shape = part;
+  shape.push_back(rank);
+  const std::string grid = w.constant(TensorData::of<std::int64_t>(shape, std::span<const std::int64_t>(places)));
+  return w.node("ScatterND", {w.in(0), w.node("Add", {grid, w.concat(all, 0)}), w.in(1)});
+}
+
+// The element of an axis of n elements that stands at i, which may be outside.
+std::int64_t element_at(const std::string& mode, std::int64_t i, std::int64_t n) {
+  const auto rest = [](std::int64_t a, std::int64_t b) { return ((a % b) + b) % b; };
+  if (mode == "edge") return std::clamp<std::int64_t>(i, 0, n - 1);
+  if (mode == "wrap") return rest(i, n);
+  if (mode == "symmetric") {
+    const std::int64_t at = rest(i, 2 * n);
+    return at < n ? at : 2 * n - 1 - at;
+  }
+  if (n == 1) return 0;
+  const std::int64_t at = rest(i, 2 * (n - 1));
+  return at < n ? at : 2 * (n - 1) - at;
+}
+std::string pad_written(const Written& w) {
+  const Ints before = w.integers("before"), after = w.integers("after");
+  const std::string mode = w.text("mode");
+  Ints pads = before;
+  pads.insert(pads.end(), after.begin(), after.end());
+  const bool constant = mode.empty() || mode == "constant";
+  if (constant) {
+    const Number value(w.has("value") ? w.number("value") : 0.0);
+    return w.node("Pad", {w.in(0), w.constant(pads), w.scalar(value, w.dtype())});
+  }
+  // ONNX mirrors once, and does not say what cropping changes.
+  bool once = mode != "symmetric";
+  for (std::size_t d = 0; d < before.size(); ++d) {
+    const std::int64_t n = w.shape(0)[static_cast<int>(d)];
+    once &= before[d] >= 0 && after[d] >= 0 && before[d] < n && after[d] < n;
+  }
+  if (once) return w.node("Pad", {w.in(0), w.constant(pads)}, {{"mode", mode}});
+  std::string y = w.in(0);
+  for (std::size_t d = 0; d < before.size(); ++d) {
+    const std::int64_t n = w.shape(0)[static_cast<int>(d)], size = n + before[d] + after[d];
+    if (size > kMostPlaces) w.lacks("an axis of {} elements", size);
+    if (before[d] == 0 && after[d] == 0) continue;
+    Ints places;
+    for (std::int64_t i = 0; i < size; ++i) places.push_back(element_at(mode, i - before[d], n));
+    y = picked(w, y, static_cast<std::int64_t>(d), {size}, places);
+  }
+  return y;
+}
+std::string tile_written(const Written& w) { return w.node("Tile", {w.in(0), w.constant(w.integers("counts"))}); }
+std::string repeat_written(const Written& w) {
+  // Each element becomes a row of its own, which is repeated.
+  std::string y = w.in(0);
+  const Ints counts = w.integers("counts");
+  Shape shape = w.shape(0);
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    const auto d = static_cast<int>(k);
+    if (counts[k] == 1) continue;
+    Shape rows = shape, wide;
+    rows.insert(d + 1, 1);
+    wide = rows;
+    wide[d + 1] = counts[k];
+    shape[d] *= counts[k];
+    y = w.reshape(w.node("Expand", {w.reshape(y, rows), w.constant(ints_of(wide))}), shape);
+  }
+  return y;
+}
+std::string roll_written(const Written& w) {
+  std::string y = w.in(0);
+  const Ints shifts = w.integers("shifts");
+  for (std::size_t k = 0; k < shifts.size(); ++k) {
+    const auto d = static_cast<std::int64_t>(k);
+    const std::int64_t n = w.shape(0)[static_cast<int>(d)];
+    const std::int64_t shift = n == 0 ? 0 : ((shifts[k] % n) + n) % n;
+    if (shift == 0) continue;
+    y = w.concat(ValueNames{w.slice(y, d, n - shift, n), w.slice(y, d, 0, n - shift)}, d);
+  }
+  return y;
+}
+std::string triangle_written(const Written& w) {
+  std::string x;
+  if (w.size() == 0) {
+    const Shape& shape = w.result().shape;
+    x = w.node("Expand", {w.scalar(1, w.result().dtype), w.constant(ints_of(shape))});
+  } else {
+    x = w.in(0);
+  }
+  return w.node("Trilu", {x, w.scalar(w.integer("diagonal"), DType::i64)},
+                {{"upper", std::int64_t{w.text("part") == "upper"}}});
+}
+std::string one_hot_written(const Written& w) {
+  // No index is outside of ONNX's classes; here those that are give no one.
+  const std::int64_t classes = w.integer("classes"), rank = w.result().shape.rank();
+  std::int64_t axis = w.integer("axis");
+  if (axis < 0) axis += rank;
+  Shape each = Shape::filled(static_cast<int>(rank), 1), in = w.shape(0);
+  each[static_cast<int>(axis)] = classes;
+  in.insert(static_cast<int>(axis), 1);
+  Ints all(static_cast<std::size_t>(classes));
+  std::iota(all.begin(), all.end(), 0);
+  const std::string places = w.constant(TensorData::of<std::int64_t>(each, std::span<const std::int64_t>(all)));
+  const std::string hit = w.node("Equal", {w.reshape(w.cast(w.in(0), w.dtype(0), DType::i64), in), places});
+  return w.cast(hit, DType::boolean, w.result().dtype);
+}
+std::string iota_written(const Written& w) {
+  const DType type = w.result().dtype;
+  const bool has_range = type == DType::i32 || type == DType::i64;
+  const DType in = has_range ? type : DType::i64;
+  const std::string y = w.node("Range", {w.scalar(0, in), w.scalar(w.integer("count"), in), w.scalar(1, in)});
+  return w.cast(y, in, type);
+}
+
+// Values, and where they were.
+ValueNames ordered(const Written& w, std::int64_t k, bool largest) {
+  return w.nodes("TopK", ValueNames{w.in(0), w.constant({k})}, 2,
+                 {{"axis", w.integer("axis")}, {"largest", std::int64_t{largest}}, {"sorted", std::int64_t{1}}});
+}
+ValueNames sort_written(const Written& w) {
+  const std::int64_t n = w.shape(0)[static_cast<int>(w.integer("axis"))];
+  const ValueNames both = ordered(w, n, w.flag("descending"));
+  if (w.op() == "argsort") return {w.cast(both[1], DType::i64, w.result().dtype)};
+  return {both[0]};
+}
+ValueNames top_k_written(const Written& w) {
+  const ValueNames both = ordered(w, w.integer("k"), w.flag("largest"));
+  return {both[0], w.cast(both[1], DType::i64, w.result(1).dtype)};
+}
+
+constexpr WriteRow kWritten[] = {
+    by("reshape", written<reshape_written>),
+    by("permute", written<permute_written>),
+    by("broadcast", written<broadcast_written>),
+    by("slice", written<slice_written>),
+    by("windows", written<windows_written>),
+    by("identity", written<identity_written>),
+    by("stop_gradient", written<identity_written>),
+    by("barrier", written<identity_written>),
+    by("checked", written<identity_written>),
+    by("solution", written<identity_written>),
+    by("concat", written<concat_written>),
+    by("gather", written<gather_written>),
+    by("gather_elements", written<gather_elements_written>),
+    by("gather_nd", written<gather_nd_written>),
+    as_function("scatter", written<scatter_rows>),
+    as_function("scatter_elements", written<scatter_elements_written>),
+    as_function("scatter_nd", written<scatter_nd_written>),
+    as_function("dynamic_slice", written<dynamic_slice_written>),
+    as_function("dynamic_update_slice", written<dynamic_update_slice_written>),
+    by("pad", written<pad_written>),
+    by("tile", written<tile_written>),
+    by("repeat", written<repeat_written>),
+    by("roll", written<roll_written>),
+    by("triangle", written<triangle_written>),
+    by("one_hot", written<one_hot_written>),
+    by("iota", written<iota_written>),
+    as_function("sort", sort_written),
+    as_function("argsort", sort_written),
+    as_function("top_k", top_k_written),
+};
+
 }  // namespace
 
-OperatorRows movement_rows() { return {"", kRows}; }
+OperatorRows movement_rows() { return {"", kRows, kWritten}; }
 
 }  // namespace weft::onnx

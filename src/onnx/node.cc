@@ -132,7 +132,7 @@ void Node::lacks_with(const std::string& what) const { throw Unsupported("{}", w
 std::span<const OperatorRows> all_rows() {
   static const std::vector<OperatorRows> rows{elementwise_rows(), movement_rows(),  reduction_rows(), network_rows(),
                                               region_rows(),      recurrent_rows(), attention_rows(), signal_rows(),
-                                              quantization_rows(), microsoft_rows()};
+                                              quantization_rows(), microsoft_rows(), control_written()};
   return rows;
 }
 

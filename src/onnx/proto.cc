@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "onnx/wire.h"
 
@@ -48,18 +49,67 @@ std::uint64_t number_in(const std::string& text, std::string_view key) {
   return value;
 }
 
+// Numbers of typed fields, each stored in the type's own width.
+template <class T, class From>
+std::vector<std::byte> narrowed(std::span<const From> numbers) {
+  std::vector<std::byte> stored(numbers.size() * sizeof(T));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const T value = static_cast<T>(numbers[i]);
+    std::memcpy(stored.data() + i * sizeof(T), &value, sizeof(T));
+  }
+  return stored;
+}
+
+// float_data, int32_data and int64_data, uint64_data, double_data.
+struct TypedFields {
+  std::vector<float> floats = {};
+  std::vector<std::int64_t> integers = {};
+  std::vector<std::uint64_t> unsigned_integers = {};
+  std::vector<double> doubles = {};
+
+  // The bytes of what they hold: a number an element, but a byte of elements of less than 8 bits, and two floats a
+  // complex number.
+  std::vector<std::byte> packed(ElementType type) const {
+    switch (type) {
+      using enum ElementType;
+      case f32:
+      case c64:
+        return narrowed<float, float>(floats);
+      case f64:
+      case c128:
+        return narrowed<double, double>(doubles);
+      case ElementType::u32:
+        return narrowed<std::uint32_t, std::uint64_t>(unsigned_integers);
+      case ElementType::u64:
+        return narrowed<std::uint64_t, std::uint64_t>(unsigned_integers);
+      case ElementType::i64:
+        return narrowed<std::int64_t, std::int64_t>(integers);
+      case ElementType::i32:
+        return narrowed<std::int32_t, std::int64_t>(integers);
+      case f16:
+      case bf16:
+      case ElementType::i16:
+      case ElementType::u16:
+        return narrowed<std::uint16_t, std::int64_t>(integers);
+      default:
+        return narrowed<std::uint8_t, std::int64_t>(integers);
+    }
+  }
+};
+
 TensorProto read_tensor(Bytes bytes) {
   TensorProto t;
   ExternalData external;
+  TypedFields typed;
   bool is_external = false;
   for (WireReader r(bytes, "TensorProto"); r.next();) {
     switch (r.field()) {
       case 1: r.integers(t.dims); break;
       case 2: t.type = static_cast<ElementType>(r.integer()); break;
       case 3: throw FormatError("onnx: TensorProto: segments, which the format no longer has");
-      case 4: r.floats(t.floats); break;
+      case 4: r.floats(typed.floats); break;
       case 5:
-      case 7: r.integers(t.integers); break;
+      case 7: r.integers(typed.integers); break;
       case 6: {
         const Bytes b = r.bytes();
         t.strings.emplace_back(reinterpret_cast<const char*>(b.data()), b.size());
@@ -67,8 +117,8 @@ TensorProto read_tensor(Bytes bytes) {
       }
       case 8: t.name = r.text(); break;
       case 9: t.raw = r.bytes(); break;
-      case 10: r.floats(t.doubles); break;
-      case 11: r.integers(t.unsigned_integers); break;
+      case 10: r.floats(typed.doubles); break;
+      case 11: r.integers(typed.unsigned_integers); break;
       case 13: {
         auto [key, value] = read_entry(r.bytes());
         if (key == "location") external.location = std::move(value);
@@ -80,7 +130,12 @@ TensorProto read_tensor(Bytes bytes) {
       default: break;
     }
   }
-  if (is_external) t.external = std::move(external);
+  if (is_external) {
+    t.external = std::move(external);
+  } else if (t.raw.empty()) {
+    std::vector<std::byte> packed = typed.packed(t.type);
+    if (!packed.empty()) t.packed = std::make_shared<const std::vector<std::byte>>(std::move(packed));
+  }
   return t;
 }
 
@@ -237,6 +292,7 @@ FunctionProto read_function(Bytes bytes) {
       case 10: f.domain = r.text(); break;
       case 11: f.defaults.push_back(read_attribute(r.bytes(), 0)); break;
       case 13: f.overload = r.text(); break;
+      case 14: f.metadata.insert(read_entry(r.bytes())); break;
       default: break;
     }
   }

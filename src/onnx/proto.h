@@ -26,17 +26,15 @@ struct ExternalData {
   std::optional<std::uint64_t> length = {};
 };
 
-// TensorProto. Elements are in one of `raw`, `external` and `packed`, the last the numbers of a typed field.
+// TensorProto. Elements are in one of `raw`, `external` and `packed`, the last the numbers of a typed field as elements
+// of the type, which copies share.
 struct TensorProto {
   std::string name = {};
   ElementType type = ElementType::undefined;
   std::vector<std::int64_t> dims = {};
   std::span<const std::byte> raw = {};
   std::optional<ExternalData> external = {};
-  std::vector<float> floats = {};
-  std::vector<std::int64_t> integers = {};  // int32_data and int64_data
-  std::vector<std::uint64_t> unsigned_integers = {};
-  std::vector<double> doubles = {};
+  std::shared_ptr<const std::vector<std::byte>> packed = {};
   std::vector<std::string> strings = {};
 };
 
@@ -106,6 +104,7 @@ struct FunctionProto {
   std::vector<AttributeProto> defaults = {};
   std::vector<NodeProto> nodes = {};
   std::map<std::string, std::int64_t, std::less<>> opsets = {};
+  std::map<std::string, std::string, std::less<>> metadata = {};
 };
 
 // Versions by domain; "" is ai.onnx.

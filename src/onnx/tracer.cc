@@ -4,9 +4,12 @@
 
 #include "core/error_context.h"
 #include "core/format.h"
+#include "graph/node.h"
 #include "onnx/external.h"
+#include "onnx/write.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
+#include "weft/random.h"
 
 namespace weft::onnx {
 namespace {
@@ -20,12 +23,24 @@ constexpr std::string_view kOfShapes[] = {"Shape", "Size"};
 // As many calls, branches and turns within each other as the host's stack surely holds.
 constexpr std::size_t kDeepest = 64;
 
-std::string place_of(const NodeProto& node) {
-  if (!node.name.empty()) return node.name;
+// As many nodes are made of a model, beside those of its main graph: functions that call others twice, and loops
+// that are turned while the graph is made, would have no end otherwise.
+constexpr std::size_t kMostNodes = std::size_t{1} << 20;
+
+// What tells a node from the others of its graph (several may have one name): its first result.
+std::string own_name(const NodeProto& node) {
   for (const std::string& output : node.outputs) {
     if (!output.empty()) return output;
   }
-  return node.op_type;
+  return node.name.empty() ? node.op_type : node.name;
+}
+std::string place_of(const NodeProto& node) { return node.name.empty() ? own_name(node) : node.name; }
+
+// FNV-1a.
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
 }
 
 // Calls f with each name that the nodes take from around them, those of graphs inside too, once a use.
@@ -44,7 +59,7 @@ void each_use(std::span<const NodeProto> nodes, const F& f) {
   }
 }
 
-TensorData read(const Tensor& tensor) {
+TensorData read_now(const Tensor& tensor) {
   const auto bytes = std::make_shared<std::vector<std::byte>>(byte_size(tensor.type()));
   tensor.read_bytes(*bytes);
   return {tensor.dtype(), tensor.shape(), *bytes, bytes};
@@ -57,13 +72,85 @@ void add_tensors(const Value& value, const Known& known, std::map<std::string, T
   if (value.tensor.defined() && !value.data && !known.tensors.contains(value.id)) to.emplace(value.id, value.tensor);
 }
 
+// What a function of the program's own makes of a node.
+Tensors call_operator(const Operator& own, const Node& node) {
+  using Type = AttributeProto::Type;
+  OperatorCall call{.inputs = {}, .outputs = node.results(), .version = node.version()};
+  for (std::size_t i = 0; i < node.size(); ++i) call.inputs.push_back(node.maybe(i));
+  for (const AttributeProto& a : node.proto().attributes) {
+    switch (a.type) {
+      case Type::i: call.attributes.emplace(a.name, a.i); break;
+      case Type::f: call.attributes.emplace(a.name, static_cast<double>(a.f)); break;
+      case Type::s: call.attributes.emplace(a.name, a.s); break;
+      case Type::ints: call.attributes.emplace(a.name, a.ints); break;
+      case Type::floats: call.attributes.emplace(a.name, std::vector<double>(a.floats.begin(), a.floats.end())); break;
+      case Type::strings: call.attributes.emplace(a.name, a.strings); break;
+      case Type::t: call.attributes.emplace(a.name, node.tensor(a.name)); break;
+      default: break;
+    }
+  }
+  Tensors results = own.make(call);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (node.wants(i) && !results[i].defined()) node.fail("result {} of the program's operator is an undefined Tensor", i);
+  }
+  return results;
+}
+
+template <class T>
+T attribute_of(const OperatorCall& call, std::string_view name, const std::optional<T>& otherwise, std::string_view kind) {
+  const auto it = call.attributes.find(name);
+  if (it == call.attributes.end()) {
+    if (otherwise) return *otherwise;
+    throw FormatError("the attribute {} is missing", name);
+  }
+  if (const T* value = std::get_if<T>(&it->second)) return *value;
+  throw FormatError("the attribute {} is not {}", name, kind);
+}
+
 }  // namespace
 
+const Tensor& OperatorCall::input(std::size_t i) const {
+  if (i >= inputs.size() || !inputs[i].defined()) throw FormatError("operand {} is missing", i);
+  return inputs[i];
+}
+std::int64_t OperatorCall::integer(std::string_view name, std::optional<std::int64_t> otherwise) const {
+  return attribute_of(*this, name, otherwise, "an integer");
+}
+double OperatorCall::number(std::string_view name, std::optional<double> otherwise) const {
+  return attribute_of(*this, name, otherwise, "a number");
+}
+std::string OperatorCall::text(std::string_view name, std::optional<std::string> otherwise) const {
+  return attribute_of(*this, name, otherwise, "a text");
+}
+std::vector<std::int64_t> OperatorCall::integers(std::string_view name,
+                                                 std::optional<std::vector<std::int64_t>> otherwise) const {
+  return attribute_of(*this, name, otherwise, "integers");
+}
+std::vector<double> OperatorCall::numbers(std::string_view name, std::optional<std::vector<double>> otherwise) const {
+  return attribute_of(*this, name, otherwise, "numbers");
+}
+
 const FunctionProto* Source::find_function(const NodeProto& node) const {
-  for (const FunctionProto& f : model.functions) {
-    if (f.domain == node.domain && f.name == node.op_type && f.overload == node.overload) return &f;
+  const auto it = functions.find({node.domain, node.op_type, node.overload});
+  return it == functions.end() ? nullptr : it->second;
+}
+
+void Source::index(std::span<const Operator> own) {
+  functions.clear();
+  operators.clear();
+  for (const FunctionProto& f : model.functions) functions.try_emplace({f.domain, f.name, f.overload}, &f);
+  for (const Operator& o : own) {
+    if (!o.make) throw InvalidArgument("onnx: operator {}.{} without a function", o.domain, o.name);
+    const std::string_view domain = o.domain == "ai.onnx" ? std::string_view() : std::string_view(o.domain);
+    if (!operators.try_emplace({domain, o.name}, &o).second) {
+      throw InvalidArgument("onnx: operator {}.{} is given twice", o.domain, o.name);
+    }
   }
-  return nullptr;
+}
+
+const Operator* Source::find_operator(const NodeProto& node) const {
+  const auto it = operators.find({node.domain, node.op_type});
+  return it == operators.end() ? nullptr : it->second;
 }
 
 Value Tracer::constant(TensorData data, std::string id) {
@@ -73,7 +160,8 @@ Value Tracer::constant(TensorData data, std::string id) {
 
 Tensor Tracer::input(const std::string& id, const TensorType& type) {
   Tensor& tensor = inputs_[id];
-  if (!tensor.defined()) tensor = graph_.input(id, type.dtype, type.shape);
+  if (!tensor.defined() && graph_) tensor = graph_->input(id, type.dtype, type.shape);
+  if (!tensor.defined()) throw InternalError("onnx: '{}' is not given", id);
   return tensor;
 }
 
@@ -109,8 +197,9 @@ const Value* Tracer::look_up(const Scope& scope, const std::string& name) const 
   return nullptr;
 }
 
-void Tracer::require(const Value& needed) const {
+const TensorData& Tracer::require(const Value& needed) const {
   if (in_graph_) throw NotOfGraph{};
+  if (!graph_) return read_.emplace_back(read_now(needed.tensor));
   live_.clear();
   add_tensors(needed, known_, live_);
   for (const Scope* scope : scopes_) {
@@ -118,14 +207,11 @@ void Tracer::require(const Value& needed) const {
       if (const auto it = scope->uses.find(name); it != scope->uses.end() && it->second > 0) add_tensors(value, known_, live_);
     }
   }
-  for (const Value& value : held_) add_tensors(value, known_, live_);
+  for (const Value& held : held_) add_tensors(held, known_, live_);
   throw NeedsElements{needed.id};
 }
 
-const TensorData& Tracer::elements(const Value& value) const {
-  if (!value.data) require(value);
-  return *value.data;
-}
+const TensorData& Tracer::elements(const Value& value) const { return value.data ? *value.data : require(value); }
 
 std::optional<Values> Tracer::in_graph(const std::function<Values()>& f) {
   const std::size_t scopes = scopes_.size(), held = held_.size();
@@ -140,15 +226,43 @@ std::optional<Values> Tracer::in_graph(const std::function<Values()>& f) {
     restore();
     return values;
   } catch (const NotOfGraph&) {
-  } catch (const Error&) {
-    // Carries or results whose types differ, or a branch that does not fit the shapes, since it is for others: if it is
-    // taken, the error comes again.
+  } catch (const InvalidArgument&) {
+    // Carries or results whose types differ (ShapeError, TypeError), or a branch that does not fit the shapes, since it
+    // is for others, nor to what is there (Unsupported, FormatError): if it is taken, the error comes again. What the
+    // machine lacks, memory or the device, is an error at once.
+  } catch (const Unsupported&) {
+  } catch (const FormatError&) {
   } catch (...) {
     restore();
     throw;
   }
   restore();
   return std::nullopt;
+}
+
+TensorData Tracer::read(const Node& node, std::string_view name, const Tensor& tensor, std::span<Tensor* const> kept) {
+  const bool is_known = std::ranges::all_of(node.operands(), [](const Value* v) { return !v || v->data; });
+  if (is_known) return read_now(tensor);
+  const std::string path = scopes_.back()->prefix + own_name(node.proto()) + "/";
+  const Holds holds(*this);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Value value = named(std::format("{}{} {}", path, name, i), {.tensor = *kept[i]});
+    *kept[i] = value.tensor;
+    hold(value);
+  }
+  return elements(named(std::format("{}{}", path, name), {.tensor = tensor}));
+}
+
+Tensor Tracer::random_key(const Node& node, std::optional<std::uint64_t> seed) {
+  const std::string& prefix = scopes_.back()->prefix;
+  // Nodes of one seed draw the same numbers, unless they are in other turns or calls.
+  const std::uint64_t salt = !seed ? hash_of(prefix + own_name(node.proto())) : prefix.empty() ? 0 : hash_of(prefix);
+  const std::string id(seed ? kRunNumber : kRandomKey);
+  if (!graph_ && !seed && !inputs_.contains(id)) inputs_.emplace(id, random::next_key());
+  const Tensor given = input(id, {DType::u32, {2}});
+  Tensor key = given + random::key(salt + (seed ? *seed : 0));
+  for (const Tensor& turn : turns_) key = key * Number(0x9e3779b9u) + cast(turn, DType::u32);
+  return key;
 }
 
 void Tracer::add_initializers(Scope& scope, const GraphProto& graph) {
@@ -214,6 +328,9 @@ Values Tracer::run(Scope& scope, std::span<const NodeProto> nodes, std::span<con
 }
 
 void Tracer::run_node(Scope& scope, const NodeProto& given) {
+  if (++made_ > kMostNodes + source_.model.graph.nodes.size()) {
+    throw Unsupported("loops and functions make more than {} nodes", kMostNodes);
+  }
   const auto is_known = [&](const std::string& name) {
     const std::string id = scope.prefix + name;
     return name.empty() || known_.tensors.contains(id) || known_.elements.contains(id);
@@ -248,26 +365,34 @@ void Tracer::run_node(Scope& scope, const NodeProto& given) {
     if (!value && !name.empty()) throw FormatError("'{}' has no value: no node before this one makes it", name);
     operands.push_back(value);
   }
-  const std::string path = scope.prefix + place_of(*node) + "/";
+  const std::string path = scope.prefix + own_name(*node) + "/";
   const FunctionProto* function = source_.find_function(*node);
   const std::int64_t version = version_of(*scope.opsets, node->domain);
   if (version == 0) throw FormatError("the model imports no opset of ai.onnx");
   Values values;
+  const Operator* const own = source_.find_operator(*node);
   const ControlRow* control = find_control_row(node->domain, node->op_type, version);
   const OperatorRow* row = control ? nullptr : find_row(node->domain, node->op_type, version);
-  if (function && !(row && node->domain.empty())) {
-    values = call_function(*function, *node, path, operands);
+  // Whether all operands are known, and few.
+  const auto all_known = [&] {
+    std::int64_t count = 0;
+    for (const Value* v : operands) {
+      if (v && !v->data) return false;
+      if (v) count += element_count(v->data->shape);
+    }
+    return count <= kKnownElements;
+  };
+  if (own) {
+    values = compute(Node(*this, *node, version, operands), all_known(),
+                     [&](const Node& n) { return call_operator(*own, n); });
+  } else if (function && !(row && node->domain.empty())) {
+    values = call_written(*function, operands);
+    if (values.empty()) values = call_function(*function, *node, path, operands);
   } else if (control) {
     values = control->make(*this, Node(*this, *node, version, operands), path);
   } else if (row) {
-    std::int64_t count = 0;
-    bool known = !row->draws;
-    for (const Value* v : operands) {
-      known &= !v || v->data.has_value();
-      if (v && v->data) count += element_count(v->data->shape);
-    }
-    known &= count <= kKnownElements;
-    values = compute(*row, Node(*this, *node, version, operands), known || std::ranges::count(kOfShapes, row->name));
+    const bool known = (!row->draws && all_known()) || std::ranges::count(kOfShapes, row->name);
+    values = compute(Node(*this, *node, version, operands), known, row->make);
   } else {
     throw Unsupported("no such operator here");
   }
@@ -280,16 +405,37 @@ void Tracer::run_node(Scope& scope, const NodeProto& given) {
   }
 }
 
-Values Tracer::compute(const OperatorRow& row, const Node& node, bool known) {
+Values Tracer::compute(const Node& node, bool known, const std::function<Tensors(const Node&)>& make) {
   std::optional<DefaultDeviceScope> there;
   if (known) there.emplace(Device::cpu());
   Values values;
-  for (Tensor& tensor : row.make(node)) {
+  for (Tensor& tensor : make(node)) {
     Value value{.tensor = std::move(tensor)};
-    if (known && value.tensor.defined() && value.tensor.size() <= kKnownElements) value = constant(read(value.tensor));
+    if (known && value.tensor.defined() && value.tensor.size() <= kKnownElements)
+      value = constant(read_now(value.tensor));
     values.push_back(std::move(value));
   }
   return values;
+}
+
+Values Tracer::call_written(const FunctionProto& function, std::span<const Value* const> operands) const {
+  if (function.domain != kWeftDomain) return {};
+  std::vector<Tensor> inputs;
+  std::vector<TensorType> types;
+  for (const Value* v : operands) {
+    if (!v || !v->is_tensor()) return {};
+    inputs.push_back(v->tensor);
+    types.push_back(v->tensor.type());
+  }
+  const OpPtr op = op_of_function(function, types);
+  if (!op) return {};
+  Values values;
+  try {
+    for (Tensor& tensor : results_of(apply(op, std::span<const Tensor>(inputs)))) values.push_back({.tensor = std::move(tensor)});
+  } catch (const Error&) {
+    return {};  // it is not what its metadata say: its nodes count
+  }
+  return values.size() == function.outputs.size() ? values : Values();
 }
 
 Values Tracer::call_function(const FunctionProto& function, const NodeProto& node, const std::string& path,
@@ -308,7 +454,7 @@ Values Tracer::call_function(const FunctionProto& function, const NodeProto& nod
 Values Tracer::call_graph(const GraphProto& graph, const Node& node, std::string_view part, Values inputs) {
   const Scope& outer = *scopes_.back();
   Scope scope{.outer = &outer,
-              .prefix = std::format("{}{}/{}/", outer.prefix, place_of(node.proto()), part),
+              .prefix = std::format("{}{}/{}/", outer.prefix, own_name(node.proto()), part),
               .opsets = outer.opsets,
               .function = outer.function,
               .call = outer.call};

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -22,6 +24,7 @@
 #include "onnx/value.h"
 #include "weft/device.h"
 #include "weft/graph.h"
+#include "weft/onnx.h"
 
 namespace weft::onnx {
 
@@ -51,17 +54,36 @@ struct Source {
   std::map<std::string, Tensor, std::less<>> resident;     // those whose values the device alone has
   std::shared_ptr<const void> owner;                       // of the file's bytes
   std::shared_ptr<ExternalFiles> files;
+  // By domain, name and overload.
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*> functions = {};
 
+  // Of the program's own, by domain and name.
+  std::map<std::pair<std::string_view, std::string_view>, const Operator*> operators = {};
+
+  // After the model was read. The operators live as long as this does.
+  void index(std::span<const Operator> own = {});
+  const Operator* find_operator(const NodeProto& node) const;
   const FunctionProto* find_function(const NodeProto& node) const;
 };
 
+// Inputs of a form that the model gives by itself, each u32 [2]: the next key of the default generator, and how many
+// runs there were before.
+inline constexpr std::string_view kRandomKey = "\x1f key", kRunNumber = "\x1f run";
+
 class Tracer {
  public:
-  Tracer(const Source& source, Graph& graph, const Known& known) : source_(source), graph_(graph), known_(known) {}
+  Tracer(const Source& source, Graph& graph, const Known& known) : source_(source), graph_(&graph), known_(known) {}
+  // Makes no graph, but computes with these tensors, by id, which Known has too: inside of functions that are
+  // differentiated or compiled. What is needed is read at once.
+  Tracer(const Source& source, const std::map<std::string, Tensor>& given, const Known& known)
+      : source_(source), known_(known), inputs_(given) {}
 
   // The outputs of the main graph, whose inputs are among the known tensors (the elements of a sequence "x" as "x[0]", …;
   // `sequences` has their lengths). Throws NeedsElements, and errors that name nodes.
   Values trace(const std::map<std::string, std::size_t, std::less<>>& sequences);
+
+  // The input of the graph that is this one of the model, where the graph has it before.
+  void add_input(const std::string& id, Tensor tensor) { inputs_.emplace(id, std::move(tensor)); }
 
   // After NeedsElements: what is on the device and needed from there on, by id, without what Known has.
   const std::map<std::string, Tensor>& live() const { return live_; }
@@ -91,6 +113,28 @@ class Tracer {
   };
   // What `f` makes inside of branches and loops of the graph; nothing if it cannot be there.
   std::optional<Values> in_graph(const std::function<Values()>& f);
+  // Around what a loop of the graph makes in a turn: its number, by which random numbers differ.
+  class Turn {
+   public:
+    Turn(Tracer& tracer, const Tensor& number) : tracer_(tracer) { tracer_.turns_.push_back(number); }
+    ~Turn() { tracer_.turns_.pop_back(); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    Tracer& tracer_;
+  };
+
+  // ---- For rows
+
+  // The elements of what a row has computed of its operands to know how large its results are, under a name of its own
+  // in the node. `kept` are tensors that the row computes of its operands besides, which it need not compute again
+  // after a stage: they become those that the stage has made.
+  TensorData read(const Node& node, std::string_view name, const Tensor& tensor, std::span<Tensor* const> kept = {});
+  // A key of random numbers (weft/random.h), another one in each run and each turn of a loop. With a seed it repeats in
+  // the runs of another model that is loaded, without one it follows from the default generator.
+  Tensor random_key(const Node& node, std::optional<std::uint64_t> seed);
+
   static Value constant(TensorData data, std::string id = {});
   const Source& source() const { return source_; }
 
@@ -110,22 +154,27 @@ class Tracer {
   Values run(Scope& scope, std::span<const NodeProto> nodes, std::span<const std::string> outputs, std::string_view what);
   Values run(Scope& scope, const GraphProto& graph);
   void run_node(Scope& scope, const NodeProto& node);
-  Values compute(const OperatorRow& row, const Node& node, bool known);
+  Values compute(const Node& node, bool known, const std::function<Tensors(const Node&)>& make);
   Values call_function(const FunctionProto& function, const NodeProto& node, const std::string& path,
                        std::span<const Value* const> operands);
+  // The operation of Weft that a written function is; empty: it is none.
+  Values call_written(const FunctionProto& function, std::span<const Value* const> operands) const;
   const Value* look_up(const Scope& scope, const std::string& name) const;
   void define(Scope& scope, const std::string& name, Value value);
   void add_initializers(Scope& scope, const GraphProto& graph);
   Tensor input(const std::string& id, const TensorType& type);
-  [[noreturn]] void require(const Value& needed) const;
+  const TensorData& require(const Value& needed) const;
 
   const Source& source_;
-  Graph& graph_;
+  Graph* graph_ = nullptr;  // null: computes
   const Known& known_;
   std::vector<Scope*> scopes_;  // those being run, from the outermost on
   std::vector<Value> held_;
   std::map<std::string, Tensor> inputs_;  // of the graph, by id
-  int in_graph_ = 0;  // how many of in_graph() are being run
+  std::size_t made_ = 0;  // nodes, each as often as it is made
+  std::vector<Tensor> turns_;             // of the graph's loops around, the outermost first
+  mutable std::list<TensorData> read_;    // where no graph is made
+  int in_graph_ = 0;                      // how many of in_graph() are being run
   mutable std::map<std::string, Tensor> live_;
 };
 

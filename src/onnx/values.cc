@@ -19,6 +19,11 @@ constexpr std::optional<DType> kTypes[] = {
     DType::boolean, DType::f16, DType::f64, DType::u32, DType::u64, DType::c64, {},         DType::bf16,   DType::f8e4m3,
     {},         DType::f8e5m2, {},      DType::u4,  DType::i4,   {},            {},         DType::u2,     DType::i2};
 
+// More have no place, and their bytes no number of 64 bits.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
+// What a sparse tensor, whose file may be of a few bytes, may become.
+constexpr std::uint64_t kMostDenseBytes = std::uint64_t{1} << 30;
+
 Shape shape_of(std::span<const std::int64_t> dims, std::string_view what) {
   if (dims.size() > static_cast<std::size_t>(kMaxRank)) {
     throw Unsupported("onnx: {} has {} axes; Weft has up to {}", what, dims.size(), kMaxRank);
@@ -28,40 +33,12 @@ Shape shape_of(std::span<const std::int64_t> dims, std::string_view what) {
   for (const std::int64_t d : dims) {
     if (d < 0) throw FormatError("onnx: {} has an axis of size {}", what, d);
     // A zero anywhere makes it empty, but not the other sizes sound.
-    if (d && multiply_overflows(count, d, count)) throw FormatError("onnx: {} has more than 2^63 elements", what);
+    if (d && (multiply_overflows(count, d, count) || count > kMostElements)) {
+      throw FormatError("onnx: {} has more than 2^56 elements", what);
+    }
     shape.push_back(d);
   }
   return shape;
-}
-
-// Numbers of typed fields, each stored in the type's own width.
-template <class T, class From>
-std::vector<std::byte> narrowed(std::span<const From> numbers) {
-  std::vector<std::byte> bytes(numbers.size() * sizeof(T));
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const T value = static_cast<T>(numbers[i]);
-    std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
-  }
-  return bytes;
-}
-
-// The bytes of what typed fields hold: a number an element, but a byte of elements of less than 8 bits, and two floats a
-// complex number.
-std::vector<std::byte> typed_bytes(const TensorProto& t, DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-    case DType::c64: return narrowed<float, float>(t.floats);
-    case DType::f64: return narrowed<double, double>(t.doubles);
-    case DType::u32: return narrowed<std::uint32_t, std::uint64_t>(t.unsigned_integers);
-    case DType::u64: return narrowed<std::uint64_t, std::uint64_t>(t.unsigned_integers);
-    case DType::i64: return narrowed<std::int64_t, std::int64_t>(t.integers);
-    case DType::i32: return narrowed<std::int32_t, std::int64_t>(t.integers);
-    case DType::f16:
-    case DType::bf16:
-    case DType::i16:
-    case DType::u16: return narrowed<std::uint16_t, std::int64_t>(t.integers);
-    default: return narrowed<std::uint8_t, std::int64_t>(t.integers);
-  }
 }
 
 }  // namespace
@@ -69,6 +46,10 @@ std::vector<std::byte> typed_bytes(const TensorProto& t, DType dtype) {
 std::optional<DType> find_dtype(ElementType type) {
   const auto i = static_cast<std::size_t>(type);
   return i < std::size(kTypes) ? kTypes[i] : std::nullopt;
+}
+
+ElementType element_type(DType type) {
+  return static_cast<ElementType>(std::ranges::find(kTypes, std::optional(type)) - std::begin(kTypes));
 }
 
 DType dtype_of(ElementType type, std::string_view what) {
@@ -124,13 +105,12 @@ TensorData data_of(const TensorProto& t, const std::shared_ptr<const void>& owne
     const MappedFile file = files.bytes(*t.external, size, what);
     data.bytes = file.bytes;
     data.owner = file.owner;
-  } else if (!t.raw.empty()) {
+  } else if (t.packed) {
+    data.bytes = *t.packed;
+    data.owner = t.packed;
+  } else {
     data.bytes = t.raw;
     data.owner = owner;
-  } else {
-    const auto bytes = std::make_shared<const std::vector<std::byte>>(typed_bytes(t, data.dtype));
-    data.bytes = *bytes;
-    data.owner = bytes;
   }
   if (data.bytes.size() != size) {
     throw FormatError("onnx: {} of {} {} has {} bytes, expected {}", what, name(t.type), to_string(data.shape),
@@ -145,7 +125,9 @@ TensorData data_of(const SparseTensorProto& t, const std::shared_ptr<const void>
   const Shape shape = shape_of(t.dims, what);
   const std::size_t width = static_cast<std::size_t>(bits(values.dtype)) / 8;
   if (width == 0) throw Unsupported("onnx: {} is of {}", what, name(values.dtype));
-  const auto all = std::make_shared<std::vector<std::byte>>(byte_size(values.dtype, static_cast<std::uint64_t>(element_count(shape))));
+  const std::uint64_t size = byte_size(values.dtype, static_cast<std::uint64_t>(element_count(shape)));
+  if (size > kMostDenseBytes) throw Unsupported("onnx: {} would have {} bytes; Weft takes up to 1 GiB", what, size);
+  const auto all = std::make_shared<std::vector<std::byte>>(size);
   const std::vector<std::int64_t> at = integers_in(places);
   const std::size_t count = values.bytes.size() / width;
   const bool linear = places.shape.rank() == 1;

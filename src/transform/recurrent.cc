@@ -106,8 +106,8 @@ struct Steps {
     return !peephole.defined() ? sum : sum + slice(peephole, 0, which * hidden, (which + 1) * hidden) * cell;
   }
   Tensor activation(std::size_t which, const Tensor& x) const {
-    const auto& clip = recurrence.clip;
-    return activated(recurrence.activations[which], clip ? clamp(x, -*clip, *clip) : x);
+    const auto limit = recurrence.limit(which);
+    return activated(recurrence.activations[which], limit ? clamp(x, -*limit, *limit) : x);
   }
 };
 

@@ -21,7 +21,8 @@ void add_rnn_cases(NamedCases& c) {
        {"output_activation", "relu"},
        {"clip", 1.5},
        {"coupled", 1},
-       {"output_peephole_after", 0}},
+       {"output_peephole_after", 0},
+       {"clip_output", 0}},
       lstm_cell(x, w4, r4, {.bias = b4, .recurrent_bias = rb4, .initial_h = h, .initial_c = cell, .peephole = peephole},
                 {.gates = LstmGates::iofg,
                  .gate_activation = {RnnFunction::hard_sigmoid, 0.25, 0.5},
@@ -29,7 +30,8 @@ void add_rnn_cases(NamedCases& c) {
                  .output_activation = RnnFunction::relu,
                  .clip = 1.5,
                  .coupled = true,
-                 .output_peephole_after = false}));
+                 .output_peephole_after = false,
+                 .clip_output = false}));
   c.same("lstm_cell", {x, w4, r4, Tensor(), Tensor(), h}, {}, lstm_cell(x, w4, r4, {.initial_h = h}));
   c.refused("lstm_cell", {x, r4, w4}, {}, [&] { lstm_cell(x, r4, w4); });
 
@@ -76,6 +78,7 @@ void add_rnn_cases(NamedCases& c) {
           {"clip", 1.5},
           {"coupled", 1},
           {"output_peephole_after", 0},
+          {"clip_output", 0},
           {"batch_first", 1}},
          lstm(steps, both(w4), both(r4), shared(b4, rb4, c5, both(peephole)),
               {.direction = RnnDirection::bidirectional,
@@ -85,7 +88,8 @@ void add_rnn_cases(NamedCases& c) {
                .output_activation = RnnFunction::relu,
                .clip = 1.5,
                .coupled = true,
-               .output_peephole_after = false}));
+               .output_peephole_after = false,
+               .clip_output = false}));
   c.same("lstm", {steps, w4, r4}, {}, lstm(steps, w4, r4));
   c.refused("lstm", {x, w4, r4}, {}, [&] { lstm(x, w4, r4); });
   c.same("gru", {steps, both(w3), both(r3), both(b3), both(rb3), h5, lengths},

@@ -79,6 +79,7 @@ Recurrence random_recurrence(Rng& rng, RnnKind kind) {
     o.output_activation = random_activation(rng, RnnFunction::tanh);
     o.coupled = rng() % 4 == 0;
     o.output_peephole_after = rng() % 4 != 0;
+    o.clip_output = rng() % 2;
     return Recurrence(o);
   }
   if (kind == RnnKind::gru) {

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
 #include "kernels/attention/attention_loops.h"
+#include "kernels/matmul/pairs_cpu.h"
 #include "kernels/matmul/panels_cpu.h"
 #include "weft/small_float.h"
 
@@ -81,6 +83,47 @@ TEST(StandardLoops, Panels) {
   }
   for (const PanelLoops<double>* loops : {&standard_panel_loops<double>(), &panel_loops<double>()})
     expect_products<double>(*loops, 0, number);
+}
+
+// Integers in pairs, whose sums wrap.
+template <class T>
+void expect_pairs(const PairLoops& loops, int type, std::mt19937& random) {
+  const std::int64_t width = loops.width, pitch = width + 3;
+  for (const std::int64_t rows : {1, 2, 3, 5, 7, 8, 21}) {
+    for (const std::int64_t pairs : {1, 2, 9, 40}) {
+      const bool add = rows % 2;
+      const auto list = [&]<class X>(std::int64_t n, X) {
+        std::vector<X> all(static_cast<std::size_t>(n));
+        // The least integers too: twice the product of two of them leaves 32 bits.
+        for (X& x : all) x = random() % 4 == 0 ? std::numeric_limits<X>::min() : static_cast<X>(random());
+        return all;
+      };
+      const auto a = list(rows * 2 * pairs, std::int16_t());
+      const auto b = list(pairs * width * 2, T());
+      const auto start = list(rows * pitch, std::uint32_t());
+      auto y = start;
+      loops.panel[type]({a.data(), 2 * pairs, b.data(), y.data(), pitch, rows, pairs, add});
+      for (std::int64_t i = 0; i < rows * pitch; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const std::int64_t row = i / pitch, col = i % pitch;
+        std::uint32_t sum = add || col >= width ? start[at] : 0;
+        for (std::int64_t k = 0; col < width && k < 2 * pairs; ++k) {
+          sum += static_cast<std::uint32_t>(a[static_cast<std::size_t>(row * 2 * pairs + k)] *
+                                            b[static_cast<std::size_t>((k / 2 * width + col) * 2 + k % 2)]);
+        }
+        ASSERT_EQ(y[at], sum) << loops.name << " " << rows << " × " << pairs << " at " << row << ", " << col;
+      }
+    }
+  }
+}
+
+TEST(StandardLoops, Pairs) {
+  std::mt19937 random{7};
+  for (const PairLoops* loops : {&standard_pair_loops(), &pair_loops()}) {
+    expect_pairs<std::int8_t>(*loops, 0, random);
+    expect_pairs<std::uint8_t>(*loops, 1, random);
+    expect_pairs<std::int16_t>(*loops, 2, random);
+  }
 }
 
 struct Options {

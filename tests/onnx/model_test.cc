@@ -9,6 +9,7 @@
 #include <format>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <thread>
 
@@ -19,8 +20,11 @@
 #include "support/throws.h"
 #include "weft/array.h"
 #include "weft/creation.h"
+#include "weft/derivatives.h"
 #include "weft/error.h"
 #include "weft/graph.h"
+#include "weft/random.h"
+#include "weft/traced.h"
 
 namespace weft::test {
 namespace {
@@ -189,6 +193,137 @@ TEST_P(OnnxModel, NumbersOfResultsThatDependOnData) {
               testing::Pointwise(testing::FloatNear(1e-6f), {2 * one, 2 * one}));
   EXPECT_EQ(only(m, {{"x", tensor({1.0f, 1.0f, 0.0f, 1.0f})}}).shape(), (Shape{3}));
   EXPECT_EQ(m.reads(), 2u);
+}
+
+// Only a count is read, and another operand with as many results is no new form.
+TEST_P(OnnxModel, CountsAreRead) {
+  G g;
+  g.input("x", ElementType::f32, {-1, -2}).input("c", ElementType::boolean, {-3});
+  for (const char* name : {"at", "rows", "flat"}) g.output(name, ElementType::i64, {-4});
+  // (Nodes need no names.)
+  g.node("NonZero", {"x"}, {"at"}).node("Compress", {"x", "c"}, {"rows"}, {G::integer("axis", 0)});
+  g.node("Compress", {"x", "c"}, {"flat"});
+  const onnx::Model m = model(g);
+  const auto run = [&](std::vector<float> x, std::vector<int> c) {
+    const auto rows = static_cast<std::int64_t>(x.size() / 2);
+    return m.run({{"x", tensor(x).reshape({rows, 2})}, {"c", tensor(c).cast(DType::boolean)}});
+  };
+  const std::vector<Tensor> y = run({0, 1, 2, 0, 0, 3}, {0, 1, 1});
+  EXPECT_EQ(y[0].shape(), (Shape{2, 3}));
+  EXPECT_THAT(y[0].to_vector<std::int64_t>(), ElementsAre(0, 1, 2, 1, 0, 1));
+  EXPECT_THAT(y[1].to_vector<float>(), ElementsAre(2, 0, 0, 3));
+  EXPECT_THAT(y[2].to_vector<float>(), ElementsAre(1, 2));
+  EXPECT_EQ(m.reads(), 3u);
+  const std::size_t forms = m.compilations();
+  const std::vector<Tensor> z = run({4, 0, 0, 5, 6, 0}, {1, 0, 1});
+  EXPECT_THAT(z[0].to_vector<std::int64_t>(), ElementsAre(0, 1, 2, 0, 1, 0));
+  EXPECT_THAT(z[1].to_vector<float>(), ElementsAre(4, 0, 6, 0));
+  EXPECT_EQ(m.compilations(), forms);
+  EXPECT_EQ(run({0, 0}, {0})[0].shape(), (Shape{2, 0}));
+  EXPECT_THAT(refused_by([&] { run({1, 1}, {1, 0, 1}); }), HasSubstr("the condition is true behind the end of axis 0"));
+}
+
+// The same as numpy.unique() of [[3, 1, 1], [2, nan, -0], [3, 1, 1], [2, nan, 0], [2, 5, 0]].
+TEST_P(OnnxModel, Unique) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x =
+      tensor({3.0f, 1.0f, 1.0f, 2.0f, nan, -0.0f, 3.0f, 1.0f, 1.0f, 2.0f, nan, 0.0f, 2.0f, 5.0f, 0.0f}).reshape({5, 3});
+  const auto unique = [&](std::initializer_list<G::Attribute> attributes) {
+    G g;
+    g.input("x", ElementType::f32, {-1, -2}).output("y", ElementType::f32, {-3});
+    for (const char* name : {"first", "inverse", "counts"}) g.output(name, ElementType::i64, {-4});
+    g.node("Abs", {"x"}, {"a"}).node("Unique", {"a"}, {"y", "first", "inverse", "counts"}, attributes);
+    const onnx::Model m = model(g);
+    std::vector<Tensor> y = m.run({{"x", x}});
+    EXPECT_EQ(m.reads(), 1u);
+    return y;
+  };
+  const auto is_nan = testing::NanSensitiveFloatEq(nan);
+  const std::vector<Tensor> flat = unique({});
+  EXPECT_THAT(flat[0].to_vector<float>(), ElementsAre(0, 1, 2, 3, 5, is_nan));
+  EXPECT_THAT(flat[1].to_vector<int>(), ElementsAre(5, 1, 3, 0, 13, 4));
+  EXPECT_THAT(flat[2].to_vector<int>(), ElementsAre(3, 1, 1, 2, 5, 0, 3, 1, 1, 2, 5, 0, 2, 4, 0));
+  EXPECT_THAT(flat[3].to_vector<int>(), ElementsAre(3, 4, 3, 2, 1, 2));
+  const std::vector<Tensor> coming = unique({G::integer("sorted", 0)});
+  EXPECT_THAT(coming[0].to_vector<float>(), ElementsAre(3, 1, 2, is_nan, 0, 5));
+  EXPECT_THAT(coming[1].to_vector<int>(), ElementsAre(0, 1, 3, 4, 5, 13));
+  EXPECT_THAT(coming[2].to_vector<int>(), ElementsAre(0, 1, 1, 2, 3, 4, 0, 1, 1, 2, 3, 4, 2, 5, 4));
+  EXPECT_THAT(coming[3].to_vector<int>(), ElementsAre(2, 4, 3, 2, 3, 1));
+  const std::vector<Tensor> rows = unique({G::integer("axis", 0)});
+  EXPECT_EQ(rows[0].shape(), (Shape{3, 3}));
+  EXPECT_THAT(rows[1].to_vector<int>(), ElementsAre(4, 1, 0));
+  EXPECT_THAT(rows[2].to_vector<int>(), ElementsAre(2, 1, 2, 1, 0));
+  EXPECT_THAT(rows[3].to_vector<int>(), ElementsAre(1, 2, 2));
+  const std::vector<Tensor> columns = unique({G::integer("axis", 1), G::integer("sorted", 0)});
+  EXPECT_THAT(columns[1].to_vector<int>(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(columns[2].to_vector<int>(), ElementsAre(0, 1, 2));
+}
+
+// Without a seed each run draws other numbers, which follow from the default generator; with one the runs of each
+// loaded model do. Turns of a loop differ, too.
+TEST_P(OnnxModel, RandomNumbers) {
+  const auto make = [&](bool seeded) {
+    std::vector<G::Attribute> a = {G::integers("shape", {3})};
+    G body, g;
+    body.input("i", ElementType::i64, {}).input("go", ElementType::boolean, {});
+    body.output("go_on", ElementType::boolean, {}).output("r", ElementType::f32, {3});
+    body.node("Identity", {"go"}, {"go_on"});
+    if (seeded)
+      body.node("RandomUniform", {}, {"r"}, {a[0], G::number("seed", 5)});
+    else
+      body.node("RandomUniform", {}, {"r"}, {a[0]});
+    g.output("a", ElementType::f32, {3}).output("b", ElementType::f32, {3}).output("turns", ElementType::f32, {9, 3});
+    g.initializer(integers("count", {}, {9}));
+    for (const char* y : {"a", "b"}) {
+      if (seeded)
+        g.node("RandomNormal", {}, {y}, {a[0], G::number("seed", 7)});
+      else
+        g.node("RandomNormal", {}, {y}, {a[0]});
+    }
+    g.node("Loop", {"count", ""}, {"turns"}, {G::graph("body", body)});
+    return model(g);
+  };
+  using Numbers = std::vector<std::vector<float>>;
+  const auto draw = [](const onnx::Model& m) {
+    Numbers all;
+    for (const Tensor& t : m.run({})) all.push_back(t.to_vector<float>());
+    for (std::size_t i = 3; i < all[2].size(); ++i) EXPECT_NE(all[2][i], all[2][i - 3]) << "turns draw other numbers";
+    return all;
+  };
+  const onnx::Model m = make(false), s = make(true);
+  random::seed(3);
+  const Numbers first = draw(m), second = draw(m);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_NE(first[i], second[i]);
+  EXPECT_NE(first[0], first[1]);
+  random::seed(3);
+  EXPECT_EQ(draw(m), first);
+  EXPECT_EQ(m.compilations(), 1u);
+  const Numbers seeded = draw(s), next = draw(s);
+  EXPECT_EQ(seeded[0], seeded[1]) << "of the same seed";
+  EXPECT_NE(seeded[0], next[0]);
+  EXPECT_NE(seeded[2], next[2]);
+  const onnx::Model again = make(true);
+  EXPECT_EQ(draw(again), seeded);
+  EXPECT_EQ(draw(again), next);
+}
+
+// A model is a function of tensors like others.
+TEST_P(OnnxModel, DerivativesAndTraces) {
+  G g;
+  g.input("x", ElementType::f32, {-1}).input("to", ElementType::i64, {2}).output("y", ElementType::f32, {-2, -3});
+  g.initializer(floats("w", {}, {3}));
+  g.node("Mul", {"x", "x"}, {"xx"}).node("Mul", {"xx", "w"}, {"s"}).node("Reshape", {"s", "to"}, {"y"});
+  const onnx::Model m = model(g);
+  const Tensor x = tensor({1.0f, -2.0f, 3.0f, 4.0f}), to = tensor({2, 2}, DType::i64);
+  const auto loss = [&](const Tensor& v) { return sum(m.run({{"x", v}, {"to", to}})[0]); };
+  EXPECT_THAT(grad(loss)(x).to_vector<float>(), ElementsAre(6, -12, 18, 24));
+  EXPECT_EQ(m.compilations(), 0u);
+  auto twice = compile([&](const Tensor& v) { return loss(v) * 2; });
+  EXPECT_EQ(twice(x).item<float>(), 180);
+  EXPECT_EQ(twice(x + 1).item<float>(), 6 * (4 + 1 + 16 + 25));
+  // What such a trace cannot read is an error.
+  auto reads = compile([&](const Tensor& v, const Tensor& shape) { return m.run({{"x", v}, {"to", shape}})[0]; });
+  EXPECT_THROW(reads(x, to), InvalidArgument);
 }
 
 TEST_P(OnnxModel, ManyThreads) {
@@ -377,6 +512,21 @@ TEST(OnnxFiles, InPiecesAreRefusedWhereTheyAreWrong) {
   G unknown = many_weights(raw_weight);
   unknown.node("Nothing", {"y"}, {"z"});
   EXPECT_THAT(refusal(onnx_model(unknown)), HasSubstr("'z' (Nothing)"));
+}
+
+// Numbers of typed fields become elements once, which all that is made of the file shares.
+TEST(OnnxFiles, TypedFields) {
+  WireWriter t;
+  t.integer(1, 2).integer(2, static_cast<std::int64_t>(ElementType::f32)).text(8, "w");
+  t.text(4, std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+  G g;
+  g.output("w", ElementType::f32, {2}).node("Constant", {}, {"w"}, {G::tensor("value", t)});
+  const onnx::ModelProto model = onnx::parse_model(bytes_in(onnx_model(g)));
+  const onnx::NodeProto node = model.graph.nodes.at(0);
+  const auto& packed = model.graph.nodes.at(0).attribute("value")->tensors.at(0).packed;
+  ASSERT_TRUE(packed);
+  EXPECT_EQ(packed->size(), 8u);
+  EXPECT_EQ(node.attribute("value")->tensors.at(0).packed, packed);
 }
 
 TEST(OnnxFiles, ExternalData) {

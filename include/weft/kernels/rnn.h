@@ -114,6 +114,7 @@ struct LstmOptions {
   // Whether the peephole of o sees the cell state c' after the step (Gers and Schmidhuber, 2000; ONNX), or c before it,
   // as those of i and f do (WebNN).
   bool output_peephole_after = true;
+  bool clip_output = true;  // whether clip counts for the output activation of c' too, or for the gates and g alone
 
   void fields(AttributeVisitor& v) {
     v("direction", direction, RnnDirection::forward, kRnnDirections, kDirectionMeaning);
@@ -125,6 +126,7 @@ struct LstmOptions {
     v.brief("coupled", coupled, false, "the forget gate is 1 - i, and its weights are ignored");
     v.brief("output_peephole_after", output_peephole_after, true,
             "the peephole of o sees c' after the step; else c before it");
+    v.brief("clip_output", clip_output, true, "clip counts for the output activation too; else for the sums alone");
   }
 };
 

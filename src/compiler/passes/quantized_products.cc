@@ -32,6 +32,8 @@ struct Dequantized {
 std::optional<Term> converted(Term t) {
   bool to_integer = false;
   for (; t.is(ScalarOp::cast); t = t.arg(0)) {
+    // (What a map has just quantised is a conversion as well.)
+    if (t.value().defined() && kQuantized.contains(t.type())) break;
     if (!kExact.contains(t.type())) return std::nullopt;
     to_integer |= is_integer(t.type());
   }

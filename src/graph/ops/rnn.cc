@@ -283,6 +283,7 @@ struct LstmCellAttributes {
     v("coupled", options.coupled, false, "the forget gate is 1 - i, and its weights are ignored");
     v("output_peephole_after", options.output_peephole_after, true,
       "the peephole of o sees c' after the step; else c before it");
+    v("clip_output", options.clip_output, true, "clip counts for the output activation too; else for the sums alone");
   }
 };
 constexpr Function kLstmCell = {

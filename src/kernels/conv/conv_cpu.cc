@@ -13,6 +13,7 @@
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/expression_cpu.h"
+#include "kernels/matmul/pairs_cpu.h"
 #include "kernels/matmul/panels_cpu.h"
 #include "weft/kernels/copy.h"
 
@@ -97,7 +98,9 @@ WEFT_VECTOR_CLONES void add_terms(const RowTerm<Sum>* terms, std::size_t count, 
 template <class Sum>
 void by_rows(cpu::Executor& executor, const ConvProblem& given, const Expression* epilogue) {
   cpu::say_form([] {
-    return std::pair(std::string("rows"), std::string("integers, or infinities that must not meet the padding"));
+    return std::pair(
+        std::string("rows"),
+        std::string("integers of few channels or more than 16 bits, or infinities that must not meet the padding"));
   });
   ConvProblem p = given;
   p.x = as_type(executor, given.x, kConvSums<Sum>);
@@ -214,9 +217,7 @@ bool all_finite(const View& v) {
 }
 
 // Products of windows have columns of outputs, those of places have rows of them: it depends on what lies adjacent.
-template <class Sum>
-bool suits_places(const ConvProblem& p) {
-  const std::int64_t width = panel_loops<Sum>().width;
+bool suits_places(const ConvProblem& p, std::int64_t width) {
   const std::int64_t places = p.y.count() / std::max<std::int64_t>(1, p.groups() * p.outputs());
   if (places < p.taps() || places < width) return false;  // a filter's gradient
   return p.outputs() < width || p.x.strides()[-1] == 1;
@@ -250,7 +251,7 @@ void run(cpu::Executor& executor, const ConvProblem& p, const Expression* epilog
   for (int d = 0; d < p.spatial(); ++d) reaches_out |= p.reaches_out(d);
   if (reaches_out && !all_finite(p.w)) return by_rows<Sum>(executor, p, epilogue);
   if (depthwise && conv_by_planes<Sum>(executor, p, epilogue)) return;
-  if (suits_places<Sum>(p)) return conv_by_places<Sum>(executor, p, epilogue);
+  if (suits_places(p, panel_loops<Sum>().width)) return conv_by_places<Sum>(executor, p, epilogue);
   conv_by_windows<Sum>(executor, p, epilogue);
 }
 
@@ -260,8 +261,13 @@ void conv_cpu(cpu::Executor& executor, const ConvProblem& p, const Expression* e
   switch (p.sum_type()) {
     case DType::f64:
       return run<double>(executor, p, epilogue);
-    case DType::i32:
-      return by_rows<std::uint32_t>(executor, p, epilogue);
+    case DType::i32: {
+      // Rows of one term or two are not worth being gathered.
+      const bool pairs = pair_type(p.x.dtype) >= 0 && pair_type(p.w.dtype) >= 0 && p.depth() >= 4 && p.outputs() >= 4;
+      if (!pairs) return by_rows<std::uint32_t>(executor, p, epilogue);
+      if (suits_places(p, pair_loops().width)) return conv_by_places<std::int16_t>(executor, p, epilogue);
+      return conv_by_windows<std::int16_t>(executor, p, epilogue);
+    }
     default:
       return run<float>(executor, p, epilogue);
   }

@@ -1,5 +1,5 @@
 // The forms that convolutions have on the CPU. Sum: the type of the sums, float or double; operands of other types are
-// converted to it.
+// converted to it. (Integers of 16 bits are summed in 32.)
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@ namespace weft::kernels {
 template <class Sum>
 constexpr DType kConvSums = std::is_same_v<Sum, double>          ? DType::f64
                             : std::is_same_v<Sum, std::uint32_t> ? DType::i32
+                            : std::is_same_v<Sum, std::int16_t>  ? DType::i16  // summed in i32
                                                                  : DType::f32;
 
 // The view in elements of a type: itself, or a dense copy with its axes in the same order in memory.

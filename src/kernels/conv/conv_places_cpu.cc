@@ -5,12 +5,14 @@
 #include <format>
 
 #include "cpu/kernel_form.h"
+#include "cpu/packed_weight_cache.h"
 #include "kernels/common/instruction_sets.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/common/scratch_cpu.h"
 #include "kernels/conv/conv_cpu.h"
 #include "kernels/conv/product.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/matmul/pairs_cpu.h"
 #include "kernels/matmul/panels_cpu.h"
 #include "kernels/matmul/row_store.h"
 #include "weft/kernels/copy.h"
@@ -55,22 +57,36 @@ std::optional<bool> channels_first(const View& w) {
   return std::nullopt;
 }
 
+// to[pairs][width][2] = two rows of x, panel by panel, `panel` elements from one to the next.
+WEFT_VECTOR_CLONES void interleave(const std::int16_t* first, const std::int16_t* second, std::int64_t cols,
+                                   std::int64_t width, std::int16_t* to, std::int64_t panel) {
+  for (std::int64_t col = 0; col < cols; col += width, to += panel) {
+    for (std::int64_t j = 0; j < width; ++j) {
+      to[2 * j] = first[col + j];
+      to[2 * j + 1] = second[col + j];
+    }
+  }
+}
+
+// Sum: i16 stands for integers, which are summed in i32.
 template <class Sum>
 class Places {
+  static constexpr bool kPairs = std::is_same_v<Sum, std::int16_t>;
+  using Total = std::conditional_t<kPairs, std::uint32_t, Sum>;
+
  public:
   Places(cpu::Executor& executor, const ConvProblem& given, const Expression* epilogue)
       : p_(prepared(executor, given)),
-        loops_(panel_loops<Sum>()),
         channels_first_(*channels_first(p_.w)),
         taps_(p_.taps()),
         matmul_(product()),
         store_(matmul_, epilogue) {}
 
   void run(cpu::Executor& executor) {
-    const std::int64_t width = loops_.width;
+    const std::int64_t width = panel_width();
     const auto whole_panels = [&](std::int64_t n) { return (n + width - 1) / width * width; };
     // Elements of a block's sums, and of the rows of x that it reads at a time: parts of the second-level cache.
-    constexpr std::int64_t kSums = (128 << 10) / sizeof(Sum), kRows = (256 << 10) / sizeof(Sum), kMostPlaces = 512;
+    constexpr std::int64_t kSums = (128 << 10) / sizeof(Total), kRows = (256 << 10) / sizeof(Sum), kMostPlaces = 512;
     std::int64_t block =
         std::clamp(kSums / matmul_.m / width * width, width, std::min(kMostPlaces, whole_panels(matmul_.n)));
     const auto blocks = [&] { return matmul_.batches() * ((matmul_.n + block - 1) / block); };
@@ -79,11 +95,11 @@ class Places {
     const std::int64_t across = (matmul_.n + block - 1) / block;
     // Rows that are no multiple of a page apart, so that they do not evict each other.
     const std::int64_t pitch = block + 64 / static_cast<std::int64_t>(sizeof(Sum));
-    const std::int64_t step = std::clamp<std::int64_t>(kRows / pitch, 16, matmul_.k);
+    const std::int64_t step = std::min(std::max<std::int64_t>(kRows / pitch / 2 * 2, 16), matmul_.k);
     parallel(executor, blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
       thread_local Scratch rows_scratch, sums_scratch;
-      Sum* const rows = rows_scratch.need<Sum>(step * pitch);
-      Sum* const sums = sums_scratch.need<Sum>(matmul_.m * block);
+      Sum* const rows = rows_scratch.need<Sum>((step + 3) * pitch);
+      Total* const sums = sums_scratch.need<Total>(matmul_.m * block);
       std::vector<Run> runs;
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t batch = i / across, first = i % across * block, count = std::min(block, matmul_.n - first);
@@ -95,25 +111,43 @@ class Places {
         const std::int64_t cols = whole_panels(count);
         for (std::int64_t k = 0; k < matmul_.k; k += step) {
           const std::int64_t depth = std::min(step, matmul_.k - k);
-          for (std::int64_t e = 0; e < depth; ++e) {
+          const auto take = [&](std::int64_t e, Sum* to) {
             const std::int64_t c = channels_first_ ? (k + e) / taps_ : (k + e) % p_.channels();
             const std::int64_t t = channels_first_ ? (k + e) % taps_ : (k + e) / p_.channels();
-            Sum* const to = rows + e * pitch;
             copy_runs(x + c * p_.x.strides()[2], runs.data() + static_cast<std::size_t>(t) * per_tap, per_tap, step_,
                       to);
             std::fill(to + count, to + cols, Sum(0));
-          }
-          for (std::int64_t col = 0; col < cols; col += width) {
-            loops_.panel[0]({.a = w + k,
-                             .a_row = p_.w.strides()[1],
-                             .b = rows + col,
-                             .b_row = pitch,
-                             .y = sums + col,
-                             .pitch = block,
-                             .rows = matmul_.m,
-                             .cols = width,
-                             .depth = depth,
-                             .add = k > 0});
+          };
+          if constexpr (kPairs) {
+            const PairLoops& loops = pair_loops();
+            const std::int64_t pairs = (depth + 1) / 2;
+            Sum *const first_row = rows + (step + 1) * pitch, *const second_row = rows + (step + 2) * pitch;
+            for (std::int64_t e = 0; e < depth; e += 2) {
+              take(e, first_row);
+              if (e + 1 < depth)
+                take(e + 1, second_row);
+              else
+                std::fill_n(second_row, cols, Sum(0));
+              interleave(first_row, second_row, cols, width, rows + e * width, 2 * pairs * width);
+            }
+            for (std::int64_t col = 0; col < cols; col += width) {
+              loops.panel[pair_type(DType::i16)](
+                  {w + k, p_.w.strides()[1], rows + col * 2 * pairs, sums + col, block, matmul_.m, pairs, k > 0});
+            }
+          } else {
+            for (std::int64_t e = 0; e < depth; ++e) take(e, rows + e * pitch);
+            for (std::int64_t col = 0; col < cols; col += width) {
+              panel_loops<Sum>().panel[0]({.a = w + k,
+                                           .a_row = p_.w.strides()[1],
+                                           .b = rows + col,
+                                           .b_row = pitch,
+                                           .y = sums + col,
+                                           .pitch = block,
+                                           .rows = matmul_.m,
+                                           .cols = width,
+                                           .depth = depth,
+                                           .add = k > 0});
+            }
           }
         }
         store_.rows(sums, block, batch, 0, matmul_.m, first, count);
@@ -124,9 +158,29 @@ class Places {
  private:
   using Place = std::array<std::int64_t, kMaxRank>;
 
+  static std::int64_t panel_width() {
+    if constexpr (kPairs)
+      return pair_loops().width;
+    else
+      return panel_loops<Sum>().width;
+  }
+
   static ConvProblem prepared(cpu::Executor& executor, const ConvProblem& given) {
     ConvProblem p = given;
     p.x = with_adjacent(executor, given.x, kConvSums<Sum>, given.x.rank() - 1);
+    if constexpr (kPairs) {
+      // Filters dense one after the other. The last pair of an odd number reads an element more.
+      const auto dense = [&] {
+        const Buffer memory = Buffer::host(byte_size(DType::i16, static_cast<std::uint64_t>(given.w.count())) + 4);
+        copy(executor, given.w, View(memory, 0, DType::i16, given.w.shape()));
+        return memory;
+      };
+      Buffer memory;
+      if (PackedWeightCache* packed_weights = executor.packed_weights())
+        memory = packed_weights->form(given.w, "dense_i16", dense);
+      p.w = View(memory ? memory : dense(), 0, DType::i16, given.w.shape());
+      return p;
+    }
     p.w = as_type(executor, given.w, kConvSums<Sum>);
     if (!channels_first(p.w)) {
       p.w =
@@ -183,7 +237,7 @@ class Places {
 
   // For each element of the window the runs of `count` places from `first` on.
   void find_runs(Place at, std::int64_t first, std::int64_t count, std::vector<Run>& runs) const {
-    const int last = p_.y.rank() - 1, spatial = p_.spatial();
+    const int last = p_.y.rank() - 1, spatial = std::max(p_.spatial(), 1);
     const std::int64_t length = p_.y.shape().back(), size = p_.x.shape().back(), stride = step_;
     runs.clear();
     for (std::int64_t t = 0; t < taps_; ++t) {
@@ -216,7 +270,6 @@ class Places {
   }
 
   const ConvProblem p_;
-  const PanelLoops<Sum>& loops_;
   bool channels_first_;
   std::int64_t taps_, step_ = 1;
   std::vector<int> axes_;  // of y, which places count
@@ -230,12 +283,14 @@ class Places {
 template <class Sum>
 void conv_by_places(cpu::Executor& executor, const ConvProblem& p, const Expression* epilogue) {
   cpu::say_form([] {
-    return std::pair(std::format("places_{}", instruction_set_name()),
-                     std::string("neighbouring places are adjacent in x, or a group has few outputs"));
+    return std::pair(
+        std::format("places_{}", std::is_same_v<Sum, std::int16_t> ? pair_loops().name : instruction_set_name()),
+        std::string("neighbouring places are adjacent in x, or a group has few outputs"));
   });
   Places<Sum>(executor, p, epilogue).run(executor);
 }
 template void conv_by_places<float>(cpu::Executor&, const ConvProblem&, const Expression*);
 template void conv_by_places<double>(cpu::Executor&, const ConvProblem&, const Expression*);
+template void conv_by_places<std::int16_t>(cpu::Executor&, const ConvProblem&, const Expression*);
 
 }  // namespace weft::kernels

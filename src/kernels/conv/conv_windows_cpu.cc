@@ -190,7 +190,10 @@ template <class Sum>
 void conv_by_windows(cpu::Executor& executor, const ConvProblem& given, const Expression* epilogue) {
   ConvProblem p = given;
   const int last = p.y.rank() - 1;
-  const bool few_outputs = 2 * p.outputs() <= panel_loops<Sum>().width && p.depth() >= 512;
+  constexpr bool integers = std::is_same_v<Sum, std::int16_t>;
+  constexpr DType sums = integers ? DType::i32 : kConvSums<Sum>;
+  bool few_outputs = false;
+  if constexpr (!integers) few_outputs = 2 * p.outputs() <= panel_loops<Sum>().width && p.depth() >= 512;
   if (!as_product(p) || few_outputs) {
     // The filter's elements one after the other, then its channels. So they are read where they lie if there are few
     // outputs.
@@ -210,9 +213,7 @@ void conv_by_windows(cpu::Executor& executor, const ConvProblem& given, const Ex
     std::vector<int> order{0, 1, last};
     for (int d = ConvProblem::kSpatial; d <= last; ++d) stored.push_back(p.y.shape()[d]), order.push_back(d - 1);
     stored.push_back(p.outputs());
-    p.y = View(Buffer::host(byte_size(kConvSums<Sum>, static_cast<std::uint64_t>(p.y.count()))), 0, kConvSums<Sum>,
-               stored)
-              .permuted(order);
+    p.y = View(Buffer::host(byte_size(sums, static_cast<std::uint64_t>(p.y.count()))), 0, sums, stored).permuted(order);
     p.operands = {};
   }
   const ConvProduct product = *as_product(p);
@@ -231,5 +232,6 @@ void conv_by_windows(cpu::Executor& executor, const ConvProblem& given, const Ex
 }
 template void conv_by_windows<float>(cpu::Executor&, const ConvProblem&, const Expression*);
 template void conv_by_windows<double>(cpu::Executor&, const ConvProblem&, const Expression*);
+template void conv_by_windows<std::int16_t>(cpu::Executor&, const ConvProblem&, const Expression*);
 
 }  // namespace weft::kernels

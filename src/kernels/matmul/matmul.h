@@ -38,7 +38,7 @@ void matmul_reference(const MatmulProblem& problem, const Expression* epilogue);
 void matmul_cpu(cpu::Executor& executor, const MatmulProblem& problem, const Expression* epilogue);
 // The same for a left operand that is no matrix in memory: gather(batch, row, rows, k, depth, to, pitch) writes columns
 // k … k + depth of those rows, `pitch` numbers apart. problem.a has the shape alone, in Sum: f32 or f64, which the sums
-// are.
+// are, or i16, whose sums are i32; then b is of a type of pairs_cpu.h.
 template <class Sum>
 using GatherRows = std::function<void(std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t k,
                                       std::int64_t depth, Sum* to, std::int64_t pitch)>;

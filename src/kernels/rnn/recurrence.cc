@@ -91,7 +91,8 @@ Recurrence::Recurrence(const LstmOptions& o)
       activations{o.gate_activation, o.cell_activation, o.output_activation},
       clip(checked_clip(kind, o.clip)),
       coupled(o.coupled),
-      output_peephole_after(o.output_peephole_after) {}
+      output_peephole_after(o.output_peephole_after),
+      clip_output(o.clip_output) {}
 
 Recurrence::Recurrence(const GruOptions& o)
     : kind(RnnKind::gru),

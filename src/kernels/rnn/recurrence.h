@@ -27,6 +27,8 @@ struct Recurrence {
   std::string_view name() const { return kernels::name(kind); }
   std::int64_t gates() const { return kind == RnnKind::lstm ? 4 : kind == RnnKind::gru ? 3 : 1; }
   std::int64_t directions() const { return direction == RnnDirection::bidirectional ? 2 : 1; }
+  // How far activation `k` sees; none: any number.
+  std::optional<double> limit(std::size_t k) const { return k == 2 && !clip_output ? std::nullopt : clip; }
   bool reverse(std::int64_t d) const { return d == 1 || direction == RnnDirection::reverse; }
 
   RnnKind kind;
@@ -39,6 +41,7 @@ struct Recurrence {
   std::optional<double> clip;
   bool coupled = false;
   bool output_peephole_after = true;
+  bool clip_output = true;
   bool reset_after = true;
 };
 

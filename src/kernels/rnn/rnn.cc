@@ -445,7 +445,8 @@ void check(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, co
 }
 
 CallKey key_of(const Recurrence& r, std::uint32_t given, StepForm form) {
-  CallKey key(r.name(), r.direction, r.order, r.clip, r.coupled, r.reset_after, given, form);
+  CallKey key(r.name(), r.direction, r.order, r.clip, r.coupled, r.output_peephole_after, r.clip_output, r.reset_after,
+              given, form);
   for (const RnnActivation& a : r.activations) key.add(a.function).add(a.alpha).add(a.beta);
   return key;
 }

@@ -41,7 +41,7 @@ double store(const View& view, std::initializer_list<std::int64_t> at, double v)
 
 double activate(const Recurrence& r, std::size_t k, double x) {
   const RnnActivation& a = r.activations[k];
-  if (r.clip && !std::isnan(x)) x = std::clamp(x, -*r.clip, *r.clip);
+  if (const auto limit = r.limit(k); limit && !std::isnan(x)) x = std::clamp(x, -*limit, *limit);
   switch (a.function) {
     case RnnFunction::sigmoid:
       return 1 / (1 + std::exp(-x));

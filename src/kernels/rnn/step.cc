@@ -26,7 +26,7 @@ class StepBuilder {
   // Activation `k` of x, after clipping.
   int activated(std::size_t k, int x) {
     const RnnActivation& a = recurrence_.activations[k];
-    if (recurrence_.clip) x = e_.apply(clamp, {x, number(-*recurrence_.clip), number(*recurrence_.clip)});
+    if (const auto limit = recurrence_.limit(k)) x = e_.apply(clamp, {x, number(-*limit), number(*limit)});
     switch (a.function) {
       case RnnFunction::sigmoid:
         return e_.apply(sigmoid, {x});
