@@ -146,7 +146,7 @@ for (const [kind, device] of [...(GPU ? [['gpu', GPU]] : []), ['cpu', 'cpu']]) {
   onDevice('runs at the same time', async () => {
     const model = await load({
       inputs: [['x', 'f32', ['n']]], outputs: [['y', 'f32', [null]]],
-      nodes: [['Add', ['x', 'x'], ['d']], ['NonZero', ['d'], ['at']], ['Squeeze', ['at'], ['i']], ['Gather', ['d', 'i'], ['y']]],
+      nodes: [['Add', ['x', 'x'], ['d']], ['NonZero', ['d'], ['at']], ['Squeeze', ['at'], ['i'], {axes: [0]}], ['Gather', ['d', 'i'], ['y']]],
     }, 11);
     const inputs = [[1, 0], [0, 2], [0, 3, 4], [5, 0, 6], [0, 7]];
     const results = await Promise.all(inputs.map(async (x) => (await model.run({x})).y.toArray()));
