@@ -3,7 +3,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "commands.h"
 #include "core/format.h"
 #include "core/suffix.h"
+#include "model_inputs.h"
 #include "output.h"
 #include "weft/draw.h"
 #include "weft/error.h"
@@ -67,7 +67,7 @@ struct GraphArguments {
   int length = 32;
   int depth = -1;
   bool compiled = false;
-  std::vector<std::string> shapes;
+  InputArguments inputs;  // of a model of ONNX
 };
 
 // What fits a screen.
@@ -82,12 +82,13 @@ constexpr const char* kFooter = R"(The picture
 
 Files
   A graph that a program wrote, save("step.safetensors", graph) or f.save("step.safetensors", x) of a compiled
-  function (weft/graph_file.h), is drawn with the shapes that it has. A model in ONNX's format, FILE.onnx, is
-  drawn with the shapes that --shape gives; sizes that it leaves open are 1 without. -o FILE.onnx writes the
-  graph as a model of ONNX instead of a picture, -o FILE.safetensors as a file of Weft's own, which keeps what
-  ONNX has no words for: so both formats become each other.
+  function (weft/graph_file.h), is drawn with the shapes that it has. A model of ONNX is drawn for the shapes of --shape;
+  sizes that it leaves open are 1 without it, and its nodes' names are the layers. -o FILE.onnx writes the graph as a
+  model of ONNX instead of a picture, -o FILE.safetensors as a file of Weft's own, which keeps what ONNX has no words
+  for: so both formats become each other.
 
 Examples
+  weft graph resnet50.onnx --shape batch=8 --compiled -o resnet50.html
   weft graph step.safetensors --compiled -o step.html
   weft graph MODEL --compiled --batch 32 --length 128 -o minilm.html
   weft graph MODEL --depth 0 -o minilm.svg
@@ -96,50 +97,20 @@ Examples
   weft graph MODEL -o - | dot -Tpdf > minilm.pdf
 )";
 
-bool is_onnx(const GraphArguments& a) { return has_suffix(a.model, ".onnx"); }
 // Instead of a picture.
 bool is_converted(const GraphArguments& a) { return has_suffix(a.output, ".onnx") || has_suffix(a.output, ".safetensors"); }
 
-// The shapes of "ids=1,128", and 1 for what else the model leaves open.
-std::vector<onnx::NamedShape> shapes_of(const onnx::Model& model, std::span<const std::string> given) {
-  std::vector<onnx::NamedShape> shapes;
-  for (const onnx::Port& port : model.inputs()) {
-    Shape shape;
-    if (port.shape) {
-      for (const onnx::Dimension& d : *port.shape) shape.push_back(d.size.value_or(1));
-    }
-    shapes.push_back({port.name, shape});
-  }
-  for (const std::string& text : given) {
-    const std::size_t equals = text.rfind('=');
-    if (equals == std::string::npos) throw InvalidArgument("--shape: '{}' is no NAME=SIZES, such as ids=1,128", text);
-    const auto port = std::ranges::find(shapes, text.substr(0, equals), &onnx::NamedShape::name);
-    if (port == shapes.end()) throw InvalidArgument("--shape: the model has no input '{}'", text.substr(0, equals));
-    port->shape = {};
-    const char *next = text.data() + equals + 1, *const end = text.data() + text.size();
-    while (next < end) {
-      std::int64_t size = 0;
-      const auto [after, error] = std::from_chars(next, end, size);
-      if (error != std::errc() || size < 0 || (after != end && *after != ',')) {
-        throw InvalidArgument("--shape: '{}' is no NAME=SIZES, such as ids=1,128", text);
-      }
-      port->shape.push_back(size);
-      next = after == end ? end : after + 1;
-    }
-  }
-  return shapes;
-}
-
 std::string title_of(const GraphArguments& a, bool from_file) {
   std::string title = std::filesystem::weakly_canonical(a.model).filename().string();
+  for (const std::string& shape : a.inputs.shapes) title += ", " + shape;
   if (!from_file) title += std::format(": {} × {} tokens", a.batch, a.length);
   return title + (a.compiled ? ", compiled" : "");
 }
 
 Graph graph_of(const GraphArguments& a, bool from_file) {
-  if (is_onnx(a)) {
-    const onnx::Model model = onnx::Model::load(a.model, {.device = Device::cpu()});
-    return model.graph(shapes_of(model, a.shapes));
+  if (has_suffix(a.model, ".onnx")) {
+    const auto model = onnx::Model::load(a.model, {.device = Device::cpu()});
+    return model.graph(input_shapes(a.model, model.inputs(), a.inputs));
   }
   if (from_file) return load_graph(a.model);
   const auto encoder = models::SentenceEncoder::load(a.model, Device::cpu(), {.tokenizer = false});
@@ -153,8 +124,9 @@ void add_graph(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("graph", "Draw what a model, or a graph in a file, computes: a page, SVG or dot");
   command
-      ->add_option("MODEL", a->model,
-                   "Directory in Hugging Face's layout, or a graph in a file: FILE.safetensors, or FILE.onnx, see below")
+      ->add_option(
+          "MODEL", a->model,
+          "Directory in Hugging Face's layout, a model FILE.onnx, or a graph in a file: FILE.safetensors, see below")
       ->required()
       ->check(check_path);
   command
@@ -173,17 +145,17 @@ void add_graph(CLI::App& app) {
       });
   command->add_option("--depth", a->depth, "How many levels of layers are drawn open; default: as many as fit a screen")
       ->check(whole_number(0, 1000));
-  command->add_option("--shape", a->shapes, "NAME=1,3,224,224: the shape of an input of FILE.onnx")
-      ->allow_extra_args(false);
   command->add_option("--batch", a->batch, "Sentences")->check(whole_number(1, 65536))->capture_default_str();
   command->add_option("--length", a->length, "Tokens a sentence")->check(whole_number(1, 65536))->capture_default_str();
   command->add_flag("--compiled", a->compiled, "Draw it as it will run, after fusion, instead of as the model says it");
+  add_shape_options(*command, a->inputs);
   add_setting(*command, Flag::device, "Where it would run, for --compiled: as for weft embed");
   add_precision(*command);
   command->footer(kFooter);
   command->callback([a, command] {
     const bool from_file = is_graph_file(*command, a->model, {"--batch", "--length"});
-    if (!a->shapes.empty() && !is_onnx(*a)) throw CLI::ValidationError("--shape", "is for models in ONNX's format");
+    if (command->count("--shape") && !has_suffix(a->model, ".onnx"))
+      throw CLI::ValidationError("--shape", "is for models of ONNX");
     if (a->compiled && is_converted(*a)) {
       throw CLI::ValidationError("--compiled", "is for pictures; a file holds the graph as it was recorded");
     }

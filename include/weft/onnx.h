@@ -63,6 +63,7 @@ struct OperatorUse {
   std::int64_t version = 0;
   std::size_t count = 0;  // nodes, those of branches, loops and functions too
   bool supported = false;
+  std::string reason = {};  // why it is not supported; else what of it is not, if there is something
 };
 
 // What is in a file; its weights are not read.
@@ -75,6 +76,9 @@ struct Description {
   std::vector<OperatorUse> operators = {};
   std::vector<std::string> files = {};             // beside the model, in which it has weights (external data)
   std::uint64_t parameters = 0, weight_bytes = 0;  // of initializers
+  std::uint64_t external_bytes = 0;                // of those, in other files
+  // What else keeps the model from running here, or from running on a GPU alone: types, versions.
+  std::vector<std::string> problems = {}, remarks = {};
 };
 // Throws IoError, FormatError.
 Description describe(const std::filesystem::path& path);
@@ -125,6 +129,24 @@ struct Options {
   std::optional<Precision> precision = {};  // as in CompileOptions
   std::size_t forms = 32;                   // how many shapes are kept, those used last
   std::vector<Operator> operators = {};     // in place of Weft's and the model's functions of the same names
+  // Where nodes run that the device cannot compute, as those of f64 on a GPU: Device::cpu(). None: they are an error,
+  // which names all of them.
+  std::optional<Device> fallback = {};
+};
+
+// A node that runs on Options::fallback, and why.
+struct FallbackNode {
+  std::string node, op;  // its name, which may be empty, and "Conv" or "com.microsoft.FusedConv"
+  std::string reason;
+};
+
+// A value that a node gives in a run. Names of values in functions, branches and loops begin with those of the nodes around
+// them.
+struct NodeValue {
+  std::string node, op;  // as in FallbackNode
+  std::string name;
+  Tensor value;
+  bool is_inside = false;  // of a function, branch or loop
 };
 
 // The shape of an input.
@@ -170,7 +192,7 @@ class Model {
 
   // The outputs, in their order, on the model's device. Inputs are tensors on any device; each is given once, and has the
   // port's type and the sizes that it fixes; names of sizes have one value a run. Submits the work and returns before it is
-  // done, unless a stage must be read. Any number of threads may run a model at once. Throws InvalidArgument,
+  // done, unless a stage must be read or nodes run on another device. Any number of threads may run a model at once. Throws InvalidArgument,
   // TypeError and ShapeError, which name the input or the node; OutOfMemory, DeviceLost.
   //
   // In functions that are differentiated, compiled or batched (weft/derivatives.h, weft/traced.h) a run is part of the
@@ -204,6 +226,15 @@ class Model {
   Graph graph(std::initializer_list<NamedShape> shapes = {}, std::initializer_list<NamedTensor> constants = {}) const {
     return graph(std::span(shapes.begin(), shapes.size()), std::span(constants.begin(), constants.size()));
   }
+
+  // The values of all nodes, in the order in which they are computed, for finding faults: without those that are sequences,
+  // and those in loops and branches of the graph. With values `instead`, which another run or another program computed, each
+  // node takes its operands from these where they are there, so that its results show its own error alone. Compiles the
+  // model each time, and holds all values at once.
+  std::vector<NodeValue> node_values(std::span<const NamedValue> inputs, std::span<const NodeValue> instead = {}) const;
+
+  // The nodes that ran on Options::fallback.
+  std::vector<FallbackNode> on_fallback() const;
 
   // How many forms were compiled since the model was loaded, and how many values were read on the way (which a form needs
   // whose graph depends on the data).

@@ -13,6 +13,7 @@
 #include "onnx/external.h"
 #include "onnx/load.h"
 #include "onnx/node.h"
+#include "onnx/placement.h"
 #include "onnx/tracer.h"
 #include "onnx/value.h"
 #include "onnx/wire.h"
@@ -68,6 +69,36 @@ void each_node(std::span<const NodeProto> nodes, const std::map<std::string, std
   }
 }
 
+// Why there is no row.
+std::string why_not(const std::string& domain, const std::string& name, std::int64_t version) {
+  if (domain.ends_with("training")) return "it is for training";
+  if (!domain.empty() && domain != "com.microsoft") {
+    return std::format("Weft has no operators of {}, and the model no function of this name", domain);
+  }
+  std::int64_t since = 0;
+  const auto offer = [&](std::int64_t version_of_row) { since = since ? std::min(since, version_of_row) : version_of_row; };
+  for (const OperatorRows& rows : all_rows()) {
+    for (const OperatorRow& row : rows.rows) {
+      if (rows.domain == domain && row.name == name) offer(row.since);
+    }
+  }
+  for (const ControlRow& row : control_rows()) {
+    if (domain.empty() && row.name == name) offer(row.since);
+  }
+  if (since) return std::format("Weft has it from version {} of the domain on, and the model is of version {}", since, version);
+  if (name.starts_with("String") || name == "RegexFullMatch" || name == "TfIdfVectorizer") return "it is of texts, and Weft has tensors of numbers";
+  if (name == "ImageDecoder") return "Weft's models take pictures that are decoded";
+  return "Weft has no such operator";
+}
+
+// What of an operator is not there.
+std::string note_of(const Source& source, const NodeProto& node, std::int64_t version) {
+  if (source.find_function(node)) return "";
+  if (const ControlRow* row = find_control_row(node.domain, node.op_type, version)) return std::string(row->note);
+  const OperatorRow* row = find_row(node.domain, node.op_type, version);
+  return row ? std::string(row->note) : "";
+}
+
 template <class F>
 void each_external(std::span<const TensorProto> tensors, bool main, const F& f) {
   for (const TensorProto& t : tensors) {
@@ -114,6 +145,11 @@ Description describe(const Source& source) {
                 .ir_version = model.ir_version,
                 .opsets = model.opsets,
                 .metadata = model.metadata};
+  if (const auto opset = model.opsets.find(""); opset != model.opsets.end() && opset->second > kNewestOpset) {
+    d.problems.push_back(std::format("it is of opset {}; Weft has {} to {}", opset->second, kOldestOpset, kNewestOpset));
+  }
+  std::size_t lacks = 0;
+  bool has_f64 = false;
   std::set<std::string_view> initialized;
   for (const TensorProto& t : model.graph.initializers) {
     initialized.insert(t.name);
@@ -121,19 +157,44 @@ Description describe(const Source& source) {
     for (const std::int64_t size : t.dims) count *= static_cast<double>(size);
     if (!(count >= 0 && count < 0x1p56)) continue;  // refused where it is read
     d.parameters += static_cast<std::uint64_t>(count);
-    if (const auto type = find_dtype(t.type)) d.weight_bytes += byte_size(*type, static_cast<std::uint64_t>(count));
+    const auto type = find_dtype(t.type);
+    if (!type) {
+      if (lacks++ == 0) d.problems.push_back(std::format("initializer '{}' is of {}, a type that Weft lacks", t.name, onnx::name(t.type)));
+      continue;
+    }
+    has_f64 |= *type == DType::f64;
+    const std::uint64_t bytes = byte_size(*type, static_cast<std::uint64_t>(count));
+    d.weight_bytes += bytes;
+    if (t.external) d.external_bytes += bytes;
   }
+  if (lacks > 1) d.problems.push_back(std::format("{} more initializers are of types that Weft lacks", lacks - 1));
   for (const SparseTensorProto& t : model.graph.sparse_initializers) initialized.insert(t.values.name);
   for (const ValueInfoProto& info : model.graph.inputs) {
     if (!initialized.contains(info.name)) d.inputs.push_back(port_of(info));
   }
   for (const ValueInfoProto& info : model.graph.outputs) d.outputs.push_back(port_of(info));
+  for (const auto* ports : {&d.inputs, &d.outputs}) {
+    for (const Port& port : *ports) {
+      has_f64 |= port.dtype == DType::f64;
+      if (port.dtype || !port.type.starts_with("tensor")) continue;
+      d.problems.push_back(std::format("{} '{}' is a {}, a type that Weft lacks", ports == &d.inputs ? "input" : "output", port.name, port.type));
+    }
+  }
+  for (const ValueInfoProto& value : model.graph.values) {
+    has_f64 |= value.type.kind == TypeProto::Kind::tensor && value.type.element == ElementType::f64;
+  }
+  if (has_f64) {
+    d.remarks.push_back("it has values of float64, which GPUs only move: what computes with them is refused there, or runs on the "
+                        "cpu as a fallback");
+  }
   std::map<std::tuple<std::string, std::string, std::int64_t>, OperatorUse> uses;
   const auto add = [&](const NodeProto& node, std::int64_t version) {
     const bool supported = source.find_operator(node) || source.find_function(node) || find_control_row(node.domain, node.op_type, version) ||
                            find_row(node.domain, node.op_type, version);
-    ++uses.try_emplace({node.domain, node.op_type, version}, OperatorUse{node.domain, node.op_type, version, 0, supported})
-          .first->second.count;
+    const auto [use, is_new] = uses.try_emplace({node.domain, node.op_type, version},
+                                                OperatorUse{node.domain, node.op_type, version, 0, supported});
+    ++use->second.count;
+    if (is_new) use->second.reason = supported ? note_of(source, node, version) : why_not(node.domain, node.op_type, version);
   };
   each_node(model.graph.nodes, model.opsets, add);
   for (const FunctionProto& f : model.functions) each_node(f.nodes, f.opsets, add);
@@ -150,6 +211,7 @@ void check_operators(const Source& source, const Description& description) {
     throw Unsupported("onnx: the model is of opset {}; Weft has {} to {}", opset->second, kOldestOpset, kNewestOpset);
   }
   if (std::ranges::all_of(description.operators, &OperatorUse::supported)) return;
+  constexpr std::size_t kMost = 100;
   std::string missing;
   std::size_t count = 0;
   std::set<std::tuple<std::string_view, std::string_view, std::int64_t>> unsupported;
@@ -157,14 +219,14 @@ void check_operators(const Source& source, const Description& description) {
     if (!use.supported) unsupported.emplace(use.domain, use.name, use.version);
   }
   const auto add = [&](const NodeProto& node, std::int64_t version) {
-    if (!unsupported.contains({node.domain, node.op_type, version}) || ++count > 8) return;
+    if (!unsupported.contains({node.domain, node.op_type, version}) || ++count > kMost) return;
     missing += std::format("{}'{}' ({}{}{})", missing.empty() ? "" : ", ",
                            node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name, node.domain,
                            node.domain.empty() ? "" : ".", node.op_type);
   };
   each_node(source.model.graph.nodes, source.model.opsets, add);
   for (const FunctionProto& f : source.model.functions) each_node(f.nodes, f.opsets, add);
-  if (count > 8) missing += std::format(" and {} more", count - 8);
+  if (count > kMost) missing += std::format(" and {} more", count - kMost);
   throw Unsupported("onnx: operators that Weft does not have, by nodes: {}", missing);
 }
 
@@ -185,10 +247,18 @@ struct Form {
   std::map<std::string, std::size_t, std::less<>> sequences;
   std::mutex making;
   bool is_made = false;
+  bool on_fallback = false;          // runs on Options::fallback
+  bool is_placed = false;            // what the device refuses was looked for
+  bool ends = false;                 // the last stage
+  int idle = 0;                      // stages before it that computed nothing
+  Refused refused;                   // nodes that run on Options::fallback
+  bool observes = false, recomputes = false;  // as TraceOptions
   Executable executable;             // empty: nothing is to be computed
   std::vector<std::string> inputs;   // ids
   std::vector<std::pair<std::string, TensorType>> made;  // ids that the executable gives, in order
-  std::string read;                  // the id; empty in the last stage
+  std::string read;                  // the id; empty in the last stage, and where the other device goes on
+  std::map<std::string, Value> made_sequences;
+  std::vector<Observed> observed;    // of the last stage
   // In the last stage, for each output of the model the ids of its tensors; and whether it is a sequence.
   struct Output {
     std::vector<std::string> ids;
@@ -202,11 +272,12 @@ struct Model::Impl {
   Source source;
   Options options;
   Device device;
-  CompileOptions compile_options;
+  CompileOptions compile_options, fallback_options;
   Description description;
 
   std::mutex mutex;
   std::list<std::pair<std::string, std::shared_ptr<Form>>> forms;  // the last used first
+  std::map<std::size_t, std::string> placed;  // nodes that ran on the fallback, and why
   std::atomic<std::size_t> compilations = 0, reads = 0;
   std::atomic<std::uint64_t> runs = 0;
 
@@ -228,6 +299,8 @@ struct Model::Impl {
     }
     compile_options.constants = make_constant_store(device);
     compile_options.precision = options.precision;
+    fallback_options = compile_options;
+    if (options.fallback) fallback_options.constants = make_constant_store(*options.fallback);
   }
 
   template <class F>
@@ -321,16 +394,71 @@ struct Model::Impl {
     return form;
   }
 
+  const Device& device_of(const Form& form) const { return form.on_fallback ? *options.fallback : device; }
+
+  void make(Form& form) {
+    const std::lock_guard lock(form.making);
+    if (form.is_made) return;
+    try {
+      build(form);
+    } catch (const Unsupported&) {
+      if (form.on_fallback || form.is_placed) throw;
+      if (!place(form)) throw;
+      build(form);
+    }
+    form.is_made = true;
+  }
+
+  // Finds the nodes that the device cannot compute. Throws Unsupported that names them, unless another device may have
+  // them; false if there are none.
+  bool place(Form& form) {
+    const Placement found = find_refused(source, form.known, form.sequences, device, compile_options);
+    form.is_placed = true;
+    if (found.refused.empty() && found.lacking.empty()) return false;
+    const std::vector<NodeProto>& nodes = source.model.graph.nodes;
+    const auto list = [&](const Refused& refused) {
+      constexpr std::size_t kMost = 100;
+      std::string text;
+      std::size_t count = 0;
+      for (const auto& [index, why] : refused) {
+        if (++count > kMost) return text + std::format("\n  and {} more", refused.size() - kMost);
+        text += why.starts_with("node '") ? "\n  " + why : std::format("\n  node {}: {}", describe(nodes[index]), why);
+      }
+      return text;
+    };
+    if (!found.lacking.empty()) {
+      throw Unsupported("onnx: {} of {} nodes of '{}' need what Weft does not have:{}", found.lacking.size(), nodes.size(),
+                        description.name, list(found.lacking));
+    }
+    if (!options.fallback) {
+      throw Unsupported("onnx: {} cannot compute {} of {} nodes of '{}', which a fallback to the cpu would:{}", device.name(),
+                        found.refused.size(), nodes.size(), description.name, list(found.refused));
+    }
+    form.refused.insert(found.refused.begin(), found.refused.end());
+    const std::lock_guard lock(mutex);
+    placed.insert(found.refused.begin(), found.refused.end());
+    return true;
+  }
+
   // The form's graph, and what is known of its results; without one, nothing is to be computed.
   std::optional<Graph> trace(Form& form) {
-    const DefaultDeviceScope here(device);
+    const DefaultDeviceScope here(device_of(form));
     Graph graph(source.model.graph.name);
-    Tracer tracer(source, graph, form.known);
     form.made.clear();
+    form.made_sequences.clear();
     form.outputs.clear();
+    form.observed.clear();
+    form.read.clear();
+    form.ends = false;
+    Tracer tracer(source, graph, form.known,
+                  {.refused = form.refused.empty() ? nullptr : &form.refused,
+                   .only_refused = form.on_fallback,
+                   .observed = form.observes ? &form.observed : nullptr,
+                   .recompute = form.recomputes});
     std::vector<std::pair<std::string, Tensor>> results;
     try {
       const Values values = tracer.trace(form.sequences);
+      form.ends = true;
       for (std::size_t i = 0; i < values.size(); ++i) {
         Form::Output& output = form.outputs.emplace_back();
         const auto add = [&](const Value& v) {
@@ -342,10 +470,22 @@ struct Model::Impl {
         if (output.is_sequence) std::ranges::for_each(*values[i].sequence, add);
         else if (values[i].is_tensor()) add(values[i]);
       }
+      for (Observed& o : form.observed) {
+        // What a node computes is not what is known of it, where it is computed again.
+        if (form.recomputes) o.value.id = "computed " + o.value.id;
+        const bool is_new = o.value.is_tensor() && !o.value.data && !form.known.tensors.contains(o.value.id);
+        if (is_new) results.emplace_back(o.value.id, o.value.tensor);
+        if (!o.value.data) o.value.tensor = {};
+      }
     } catch (const NeedsElements& needed) {
       form.read = needed.id;
-      for (const auto& [id, tensor] : tracer.live()) results.emplace_back(id, tensor);
       if (form.read.empty()) throw InternalError("onnx: a value without a place is needed");
+    } catch (const OtherDevice&) {
+    }
+    if (!form.ends) {
+      for (const auto& [id, tensor] : tracer.live()) results.emplace_back(id, tensor);
+      form.made_sequences = tracer.live_sequences();
+      form.observed.clear();
     }
     for (const auto& [id, tensor] : results) {
       graph.output(id, tensor);
@@ -356,14 +496,11 @@ struct Model::Impl {
     return results.empty() ? std::nullopt : std::optional(std::move(graph));
   }
 
-  void make(Form& form) {
-    const std::lock_guard lock(form.making);
-    if (form.is_made) return;
-    if (const std::optional<Graph> graph = trace(form)) {
-      form.executable = compile(*graph, device, compile_options);
-      ++compilations;
-    }
-    form.is_made = true;
+  void build(Form& form) {
+    const std::optional<Graph> graph = trace(form);
+    if (!graph) return;
+    form.executable = compile(*graph, device_of(form), form.on_fallback ? fallback_options : compile_options);
+    ++compilations;
   }
 
   Graph graph(std::span<const NamedShape> shapes, std::span<const NamedTensor> constants) const {
@@ -423,7 +560,7 @@ struct Model::Impl {
     return made;
   }
 
-  // The same without waiting. Two runs that need a form at once may both compile it; the first to be done makes it.
+  // make() without waiting, for runs that have no fallback. Two runs that need a form at once may both compile it; the first to be done makes it.
   Future<void> async_make(const std::shared_ptr<Form>& form) {
     std::optional<Graph> graph;
     {
@@ -464,47 +601,81 @@ struct Model::Impl {
   // Computes what a form makes, in the run of this number.
   void submit(Form& form, Made& made, std::uint64_t number) {
     if (!form.executable) return;
+    const Device& here = device_of(form);
     std::vector<Tensor> in, out;
     for (const std::string& id : form.inputs) {
       put_key(made, id, number);
-      in.push_back(made.at(id));
+      in.push_back(contiguous(to(made.at(id), here)));
     }
+    eval(in);
     for (const auto& [id, type] : form.made) {
-      out.emplace_back(device, type.dtype, type.shape);
+      out.emplace_back(here, type.dtype, type.shape);
       made.insert_or_assign(id, out.back());
     }
     form.executable.run(in, out);
   }
 
-  // The form behind one whose value has these elements.
-  std::shared_ptr<Form> next_form(const std::shared_ptr<Form>& form, const TensorType& type,
-                                  std::vector<std::byte> elements) {
-    ++reads;
-    const auto bytes = std::make_shared<const std::vector<std::byte>>(std::move(elements));
-    std::string key(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  // The form behind one, whose value has these elements if it ended for them.
+  std::shared_ptr<Form> next_form(const std::shared_ptr<Form>& form, std::optional<TensorData> elements) {
+    std::string key;
+    if (elements) {
+      ++reads;
+      key.assign(reinterpret_cast<const char*>(elements->bytes.data()), elements->bytes.size());
+    }
     const std::lock_guard lock(form->making);
     if (form->next.size() >= std::max<std::size_t>(options.forms, 1) && !form->next.contains(key)) form->next.clear();
     std::shared_ptr<Form>& next = form->next[key];
-    if (!next) {
-      next = std::make_shared<Form>();
-      next->known = form->known;
-      next->known.elements.emplace(form->read, TensorData{type.dtype, type.shape, *bytes, bytes});
-      for (const auto& [id, made] : form->made) next->known.tensors.emplace(id, made);
-      next->sequences = form->sequences;
-    }
+    if (next) return next;
+    const int idle = !elements && form->made.empty() ? form->idle + 1 : 0;
+    if (idle > 1) throw Unsupported("onnx: nodes of '{}' cannot be parted between two devices", description.name);
+    next = std::make_shared<Form>();
+    next->idle = idle;
+    next->known = form->known;
+    if (elements) next->known.elements.emplace(form->read, std::move(*elements));
+    for (const auto& [id, type] : form->made) next->known.tensors.emplace(id, type);
+    for (const auto& [id, value] : form->made_sequences) next->known.sequences.emplace(id, value);
+    next->sequences = form->sequences;
+    next->refused = form->refused;
+    next->observes = form->observes;
+    next->recomputes = form->recomputes;
+    next->on_fallback = elements ? form->on_fallback : !form->on_fallback;
     return next;
   }
 
-  static std::vector<PortValue> results(const Form& form, const Made& made) {
+  static TensorData data_of_read(const TensorType& type, std::vector<std::byte> elements) {
+    const auto bytes = std::make_shared<const std::vector<std::byte>>(std::move(elements));
+    return {type.dtype, type.shape, *bytes, bytes};
+  }
+
+  // Runs the stages from this one on, and returns the last. `made` has what is known at the beginning, and gets what the
+  // stages make.
+  std::shared_ptr<Form> run_stages(std::shared_ptr<Form> form, Made& made) {
+    const std::uint64_t number = runs++;
+    for (;;) {
+      make(*form);
+      submit(*form, made, number);
+      if (form->ends) return form;
+      std::optional<TensorData> elements;
+      if (!form->read.empty()) {
+        const Tensor& read = made.at(form->read);
+        std::vector<std::byte> bytes(byte_size(read.type()));
+        read.read_bytes(bytes);
+        elements = data_of_read(read.type(), std::move(bytes));
+      }
+      form = next_form(form, std::move(elements));
+    }
+  }
+
+  std::vector<PortValue> results(const Form& form, const Made& made) const {
     std::vector<PortValue> all;
     for (const Form::Output& output : form.outputs) {
       PortValue& value = all.emplace_back();
       if (!output.is_sequence) {
-        if (!output.ids.empty()) value.tensor = made.at(output.ids[0]);
+        if (!output.ids.empty()) value.tensor = to(made.at(output.ids[0]), device);
         continue;
       }
       value.sequence.emplace();
-      for (const std::string& id : output.ids) value.sequence->push_back(made.at(id));
+      for (const std::string& id : output.ids) value.sequence->push_back(to(made.at(id), device));
     }
     return all;
   }
@@ -542,20 +713,55 @@ struct Model::Impl {
     std::vector<Tensor> operands;
     for (const auto& [id, tensor] : all.tensors) operands.push_back(tensor);
     if (detail::TracedCalls::inlines(operands)) return run_inline(all);
-    const std::uint64_t number = runs++;
-    std::shared_ptr<Form> form = first_form(all, true);
     Made made(source.resident.begin(), source.resident.end());
     for (const auto& [id, tensor] : all.tensors) put(made, id, to(tensor, device));
-    for (;;) {
-      make(*form);
-      submit(*form, made, number);
-      if (form->read.empty()) break;
-      const Tensor& read = made.at(form->read);
-      std::vector<std::byte> bytes(byte_size(read.type()));
-      read.read_bytes(bytes);
-      form = next_form(form, read.type(), std::move(bytes));
+    const std::shared_ptr<Form> last = run_stages(first_form(all, true), made);
+    return results(*last, made);
+  }
+
+  std::vector<NodeValue> node_values(std::span<const NamedValue> values, std::span<const NodeValue> instead) {
+    const Given all = given(values);
+    Made made(source.resident.begin(), source.resident.end());
+    const auto form = std::make_shared<Form>();  // none of those that are kept
+    form->observes = true;
+    form->recomputes = !instead.empty();
+    form->sequences = all.sequences;
+    for (const auto& [name, tensor] : source.resident) form->known.tensors.emplace(name, tensor.type());
+    const auto add = [&](const std::string& id, const Tensor& tensor) {
+      Tensor here = contiguous(to(tensor, device));
+      eval(here);
+      form->known.tensors.insert_or_assign(id, here.type());
+      made.insert_or_assign(id, std::move(here));
+    };
+    for (const NodeValue& v : instead) add(v.name, v.value);
+    for (const auto& [id, tensor] : all.tensors) add(id, tensor);
+    const std::shared_ptr<Form> last = run_stages(form, made);
+    std::vector<NodeValue> results;
+    for (const Observed& o : last->observed) {
+      std::string id = o.value.id;
+      Tensor value = o.value.data ? Graph::constant(*o.value.data) : Tensor();
+      if (const auto it = made.find(id); it != made.end()) value = it->second;
+      if (!value.defined()) continue;  // a sequence, or an optional without a value
+      if (form->recomputes) id.erase(0, std::string_view("computed ").size());
+      const NodeProto& node = *o.node;
+      const bool is_inside = std::ranges::find(node.outputs, id) == node.outputs.end();
+      results.push_back({.node = node.name,
+                         .op = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type,
+                         .name = std::move(id),
+                         .value = to(value, device),
+                         .is_inside = is_inside});
     }
-    return results(*form, made);
+    return results;
+  }
+
+  std::vector<FallbackNode> on_fallback() {
+    const std::lock_guard lock(mutex);
+    std::vector<FallbackNode> nodes;
+    for (const auto& [index, why] : placed) {
+      const NodeProto& node = source.model.graph.nodes[index];
+      nodes.push_back({node.name, node.domain.empty() ? node.op_type : node.domain + "." + node.op_type, why});
+    }
+    return nodes;
   }
 };
 
@@ -584,15 +790,15 @@ struct RunSteps::Impl : std::enable_shared_from_this<RunSteps::Impl> {
   Future<void> stage() {
     return model->async_make(form).and_then([self = shared_from_this()] {
       self->model->submit(*self->form, self->made, self->number);
-      if (self->form->read.empty()) {
-        self->results = Model::Impl::results(*self->form, self->made);
+      if (self->form->ends) {
+        self->results = self->model->results(*self->form, self->made);
         self->is_done = true;
         self->made.clear();
         return Future<void>({}, [] {});
       }
       const Tensor read = self->made.at(self->form->read);
       return read.async_read_bytes().map([self, type = read.type()](std::vector<std::byte> bytes) {
-        self->form = self->model->next_form(self->form, type, std::move(bytes));
+        self->form = self->model->next_form(self->form, Model::Impl::data_of_read(type, std::move(bytes)));
       });
     });
   }
@@ -659,8 +865,13 @@ std::size_t Model::compilations() const { return impl_->compilations; }
 std::size_t Model::reads() const { return impl_->reads; }
 
 std::vector<PortValue> Model::run_values(std::span<const NamedValue> inputs) const { return impl_->run(inputs); }
+std::vector<NodeValue> Model::node_values(std::span<const NamedValue> inputs, std::span<const NodeValue> instead) const {
+  return impl_->node_values(inputs, instead);
+}
+std::vector<FallbackNode> Model::on_fallback() const { return impl_->on_fallback(); }
 
 RunSteps Model::run_steps(std::span<const NamedValue> inputs) const {
+  if (impl_->options.fallback) throw Unsupported("onnx: a run in steps has one device, and no fallback");
   const auto steps = std::make_shared<RunSteps::Impl>();
   steps->model = impl_;
   steps->given = impl_->given(inputs);

@@ -10,6 +10,7 @@
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/random.h"
+#include "weft/label.h"
 
 namespace weft::onnx {
 namespace {
@@ -41,6 +42,14 @@ std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
+}
+
+// Folders of names are layers.
+std::string label_of(std::string_view name) {
+  while (name.starts_with('/')) name.remove_prefix(1);
+  std::string label(name);
+  std::ranges::replace(label, '/', '.');
+  return label;
 }
 
 // Calls f with each name that the nodes take from around them, those of graphs inside too, once a use.
@@ -107,6 +116,15 @@ T attribute_of(const OperatorCall& call, std::string_view name, const std::optio
   throw FormatError("the attribute {} is not {}", name, kind);
 }
 
+// The value without its tensors, but for those that are known.
+Value ids_of(Value value) {
+  if (value.sequence) {
+    for (Value& element : *value.sequence) element = ids_of(std::move(element));
+  }
+  if (!value.data) value.tensor = {};
+  return value;
+}
+
 }  // namespace
 
 const Tensor& OperatorCall::input(std::size_t i) const {
@@ -166,11 +184,13 @@ Tensor Tracer::input(const std::string& id, const TensorType& type) {
 }
 
 Value Tracer::named(std::string id, Value value) {
+  if (const auto it = known_.sequences.find(id); it != known_.sequences.end() && !value.sequence) value = it->second;
   if (value.sequence) {
     for (std::size_t i = 0; i < value.sequence->size(); ++i) {
       Value& element = (*value.sequence)[i];
       // An element that has a place keeps it.
       if (element.id.empty()) element = named(std::format("{}[{}]", id, i), std::move(element));
+      else if (element.is_none()) element = named(element.id, element);
     }
     value.id = std::move(id);
     return value;
@@ -197,17 +217,27 @@ const Value* Tracer::look_up(const Scope& scope, const std::string& name) const 
   return nullptr;
 }
 
-const TensorData& Tracer::require(const Value& needed) const {
-  if (in_graph_) throw NotOfGraph{};
-  if (!graph_) return read_.emplace_back(read_now(needed.tensor));
+void Tracer::find_live() const {
   live_.clear();
-  add_tensors(needed, known_, live_);
+  live_sequences_.clear();
   for (const Scope* scope : scopes_) {
     for (const auto& [name, value] : scope->values) {
-      if (const auto it = scope->uses.find(name); it != scope->uses.end() && it->second > 0) add_tensors(value, known_, live_);
+      const auto it = scope->uses.find(name);
+      if (it == scope->uses.end() || it->second <= 0) continue;
+      add_tensors(value, known_, live_);
+      if (value.sequence) live_sequences_.insert_or_assign(value.id, ids_of(value));
     }
   }
   for (const Value& held : held_) add_tensors(held, known_, live_);
+  if (!options_.observed || options_.recompute) return;
+  for (const Observed& seen : *options_.observed) add_tensors(seen.value, known_, live_);
+}
+
+const TensorData& Tracer::require(const Value& needed) const {
+  if (in_graph_) throw NotOfGraph{};
+  if (!graph_) return read_.emplace_back(read_now(needed.tensor));
+  find_live();
+  add_tensors(needed, known_, live_);
   throw NeedsElements{needed.id};
 }
 
@@ -307,15 +337,24 @@ Values Tracer::run(Scope& scope, std::span<const NodeProto> nodes, std::span<con
   if (scopes_.size() > kDeepest) throw FormatError("onnx: more than {} graphs and functions within each other", kDeepest);
   each_use(nodes, [&](const std::string& name) { ++scope.uses[name]; });
   for (const std::string& name : outputs) ++scope.uses[name];
-  for (const NodeProto& node : nodes) {
-    try {
-      run_node(scope, node);
-    } catch (const Error& e) {
-      throw_in_context(e, std::format("node '{}' ({}{}{}, opset {})", place_of(node), node.domain,
-                                      node.domain.empty() ? "" : ".", node.op_type,
-                                      version_of(*scope.opsets, node.domain)));
+  const bool is_main = scopes_.size() == 1;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const NodeProto& node = nodes[i];
+    if (is_main && waits(scope, i, node)) {
+      for (const std::string& name : node.outputs) {
+        if (!name.empty()) waiting_.insert(name);
+      }
+      continue;
     }
+    if (is_main && options_.each_alone) run_alone(scope, i, node);
+    else run_in_context(scope, node);
     each_use(std::span(&node, 1), [&](const std::string& name) { --scope.uses[name]; });
+  }
+  if (is_main && options_.each_alone) return {};
+  // (What was computed by an earlier stage for others of that stage alone waits, too, and nothing waits for it.)
+  if (is_main && std::ranges::any_of(outputs, [&](const std::string& name) { return waiting_.contains(name); })) {
+    find_live();
+    throw OtherDevice{};
   }
   scopes_.pop_back();
   Values values;
@@ -327,16 +366,78 @@ Values Tracer::run(Scope& scope, std::span<const NodeProto> nodes, std::span<con
   return values;
 }
 
+bool Tracer::is_known(const Scope& scope, const NodeProto& node) const {
+  return std::ranges::all_of(node.outputs, [&](const std::string& name) {
+    const std::string id = scope.prefix + name;
+    return name.empty() || known_.tensors.contains(id) || known_.elements.contains(id) || known_.sequences.contains(id);
+  });
+}
+
+bool Tracer::waits(const Scope& scope, std::size_t index, const NodeProto& node) const {
+  if ((!options_.refused && waiting_.empty()) || is_known(scope, node)) return false;
+  bool needs = false, is_folded = true;
+  each_use(std::span(&node, 1), [&](const std::string& name) {
+    needs |= waiting_.contains(name);
+    const Value* value = look_up(scope, name);
+    is_folded &= value && value->data;
+  });
+  if (needs) return true;
+  if (!options_.refused) return false;
+  if (!options_.only_refused) return options_.refused->contains(index);
+  // What is computed while the graph is made is no work of the device.
+  return !options_.refused->contains(index) && !is_folded && !std::ranges::count(kOfShapes, node.op_type);
+}
+
+void Tracer::run_in_context(Scope& scope, const NodeProto& node) {
+  try {
+    run_node(scope, node);
+  } catch (const Error& e) {
+    throw_in_context(e, std::format("node '{}' ({}{}{}, opset {})", place_of(node), node.domain, node.domain.empty() ? "" : ".",
+                                    node.op_type, version_of(*scope.opsets, node.domain)));
+  }
+}
+
+void Tracer::run_alone(Scope& scope, std::size_t index, const NodeProto& node) {
+  Graph alone(place_of(node));
+  graph_ = &alone;
+  inputs_.clear();
+  std::set<std::string> used;
+  each_use(std::span(&node, 1), [&](const std::string& name) { used.insert(name); });
+  const auto as_inputs = [&](const auto& self, Value& value) -> void {
+    if (value.sequence) {
+      for (Value& element : *value.sequence) self(self, element);
+    }
+    if (value.tensor.defined() && !value.data) value.tensor = input(value.id, value.tensor.type());
+  };
+  for (const std::string& name : used) {
+    if (const auto it = scope.values.find(name); it != scope.values.end()) as_inputs(as_inputs, it->second);
+  }
+  try {
+    run_node(scope, node);
+  } catch (const Unsupported& e) {
+    for (const std::string& name : node.outputs) {
+      if (!name.empty()) waiting_.insert(name);
+    }
+    options_.each_alone(index, node, alone, &e);
+    return;
+  }
+  std::map<std::string, Tensor> results;
+  for (const std::string& name : node.outputs) {
+    if (const auto it = scope.values.find(name); it != scope.values.end()) add_tensors(it->second, {}, results);
+  }
+  for (const auto& [id, tensor] : results) alone.output(id, tensor);
+  options_.each_alone(index, node, alone, nullptr);
+}
+
 void Tracer::run_node(Scope& scope, const NodeProto& given) {
   if (++made_ > kMostNodes + source_.model.graph.nodes.size()) {
     throw Unsupported("loops and functions make more than {} nodes", kMostNodes);
   }
-  const auto is_known = [&](const std::string& name) {
-    const std::string id = scope.prefix + name;
-    return name.empty() || known_.tensors.contains(id) || known_.elements.contains(id);
-  };
-  if (std::ranges::all_of(given.outputs, is_known)) {
-    for (const std::string& name : given.outputs) define(scope, name, {});
+  if (!options_.recompute && is_known(scope, given)) {
+    for (const std::string& name : given.outputs) {
+      define(scope, name, {});
+      if (!name.empty() && options_.observed && !in_graph_) options_.observed->push_back({&given, scope.values.at(name)});
+    }
     return;
   }
   // In a function, attributes that are those of the call.
@@ -366,6 +467,9 @@ void Tracer::run_node(Scope& scope, const NodeProto& given) {
     operands.push_back(value);
   }
   const std::string path = scope.prefix + own_name(*node) + "/";
+  // What the node makes is called so in schedules, profiles and drawings.
+  std::optional<LabelScope> label;
+  if (std::string text = label_of(node->name); !text.empty()) label.emplace(text);
   const FunctionProto* function = source_.find_function(*node);
   const std::int64_t version = version_of(*scope.opsets, node->domain);
   if (version == 0) throw FormatError("the model imports no opset of ai.onnx");
@@ -401,7 +505,14 @@ void Tracer::run_node(Scope& scope, const NodeProto& given) {
     throw Unsupported("it has {} results here, and the model wants {}", values.size(), node->outputs.size());
   }
   for (std::size_t i = 0; i < node->outputs.size() && i < values.size(); ++i) {
-    define(scope, node->outputs[i], std::move(values[i]));
+    const std::string& name = node->outputs[i];
+    if (options_.observed && !in_graph_ && !name.empty()) {
+      // Under the value's own id, also where another one is known that those behind it take.
+      Value value = values[i];
+      value.id = scope.prefix + name;
+      options_.observed->push_back({&given, std::move(value)});
+    }
+    define(scope, name, std::move(values[i]));
   }
 }
 

@@ -5,11 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <format>
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <thread>
 
@@ -22,6 +24,7 @@
 #include "weft/creation.h"
 #include "weft/derivatives.h"
 #include "weft/error.h"
+#include "weft/evaluate.h"
 #include "weft/graph.h"
 #include "weft/random.h"
 #include "weft/traced.h"
@@ -326,6 +329,98 @@ TEST_P(OnnxModel, DerivativesAndTraces) {
   EXPECT_THROW(reads(x, to), InvalidArgument);
 }
 
+// Nodes that the device cannot compute run on another one, if they may; else one error names all of them.
+TEST_P(OnnxModel, Fallback) {
+  const auto widen = [](G& g, std::string_view from, std::string_view to) -> G& {
+    return g.node("Cast", {from}, {to}, {G::integer("to", static_cast<std::int64_t>(ElementType::f64))});
+  };
+  const auto narrow = [](G& g, std::string_view from, std::string_view to) -> G& {
+    return g.node("Cast", {from}, {to}, {G::integer("to", static_cast<std::int64_t>(ElementType::f32))});
+  };
+  const auto with_fallback = [&](const G& g) {
+    return onnx::Model::from_bytes(bytes_in(onnx_model(g)), {.device = device, .fallback = Device::cpu()});
+  };
+  G g;
+  g.input("x", ElementType::f32, {-1}).output("y", ElementType::f32, {-1}).output("z", ElementType::f64, {-1});
+  g.node("Exp", {"x"}, {"e"});
+  widen(g, "e", "d").node("Add", {"d", "d"}, {"z"}).node("Sqrt", {"z"}, {"r"});
+  narrow(g, "r", "f").node("Mul", {"f", "e"}, {"y"});
+  const onnx::Model m = with_fallback(g);
+  const std::vector<Tensor> y = m.run({{"x", zeros({3})}});
+  EXPECT_THAT(y[0].to_vector<float>(), testing::Each(testing::FloatNear(std::sqrt(2.0f), 1e-6f)));
+  EXPECT_THAT(y[1].to_vector<double>(), testing::Each(2.0));
+  EXPECT_EQ(device_of(y[1]), device);
+  const std::size_t compiled = m.compilations();
+  EXPECT_THAT(m.run({{"x", ones({3})}})[1].to_vector<double>(), testing::Each(testing::DoubleNear(2 * std::exp(1.0), 1e-6)));
+  EXPECT_EQ(m.compilations(), compiled) << "the stages of a shape are kept";
+  EXPECT_EQ(m.reads(), 0u);
+  std::vector<std::string> ops;
+  for (const onnx::FallbackNode& n : m.on_fallback()) ops.push_back(n.op);
+  if (!device.is_gpu()) {
+    EXPECT_THAT(ops, testing::IsEmpty());
+    EXPECT_EQ(compiled, 1u);
+    return;
+  }
+  EXPECT_THAT(ops, testing::IsSupersetOf({"Add", "Sqrt"}));
+  EXPECT_THAT(ops, testing::Not(testing::Contains(testing::AnyOf("Exp", "Mul"))));
+  const std::string refused = refused_by([&] { model(g).run({{"x", zeros({3})}}); });
+  EXPECT_THAT(refused, testing::AllOf(HasSubstr("node 'z' (Add): "), HasSubstr("node 'r' (Sqrt): "), HasSubstr("f64 [3]")));
+  EXPECT_THAT(refused, testing::Not(testing::AnyOf(HasSubstr("'e'"), HasSubstr("'y'"))));
+
+  // Between the two: elements that are read, sequences, loops.
+  G read;
+  read.input("x", ElementType::f32, {-1}).output("y", ElementType::f32, {-2, -3});
+  widen(read, "x", "d").node("ReduceSum", {"d"}, {"s"}, {G::integer("keepdims", 1)});
+  read.node("Cast", {"s"}, {"i"}, {G::integer("to", static_cast<std::int64_t>(ElementType::i64))});
+  read.initializer(integers("one", {1}, {1})).node("Concat", {"one", "i"}, {"to"}, {G::integer("axis", 0)});
+  read.node("Reshape", {"x", "to"}, {"r"}).node("Neg", {"r"}, {"y"});
+  const onnx::Model reading = with_fallback(read);
+  EXPECT_EQ(only(reading, {{"x", ones({6})}}).shape(), (Shape{1, 6}));
+  EXPECT_GE(reading.reads(), 1u);
+  G body, sequence;
+  body.input("a", ElementType::f64, {1}).output("b", ElementType::f64, {1}).node("Add", {"a", "a"}, {"b"});
+  sequence.input("x", ElementType::f32, {3}).output("y", ElementType::f32, {3});
+  widen(sequence, "x", "d").node("SplitToSequence", {"d"}, {"parts"});
+  sequence.node("SequenceMap", {"parts"}, {"twice"}, {G::graph("body", body)});
+  sequence.node("ConcatFromSequence", {"twice"}, {"all"}, {G::integer("axis", 0)});
+  narrow(sequence, "all", "f").node("Neg", {"f"}, {"y"});
+  EXPECT_THAT(only(with_fallback(sequence), {{"x", tensor({1.0f, 2.0f, 3.0f})}}).to_vector<float>(), ElementsAre(-2, -4, -6));
+  G turn, loop;
+  turn.input("i", ElementType::i64, {}).input("go", ElementType::boolean, {}).input("c", ElementType::f64, {2});
+  turn.output("go_on", ElementType::boolean, {}).output("next", ElementType::f64, {2});
+  turn.node("Identity", {"go"}, {"go_on"}).node("Add", {"c", "c"}, {"next"});
+  loop.input("x", ElementType::f32, {2}).output("y", ElementType::f32, {2}).initializer(integers("turns", {}, {10}));
+  widen(loop, "x", "d").node("Loop", {"turns", "", "d"}, {"last"}, {G::graph("body", turn)});
+  narrow(loop, "last", "y");
+  EXPECT_THAT(only(with_fallback(loop), {{"x", tensor({1.0f, 2.0f})}}).to_vector<float>(), ElementsAre(1024, 2048));
+}
+
+// The values of all nodes; and of each on the operands that something else computed.
+TEST_P(OnnxModel, ValuesOfNodes) {
+  G g;
+  g.input("x", ElementType::f32, {-1}).input("to", ElementType::i64, {2}).output("y", ElementType::f32, {-2, -3});
+  g.node("Neg", {"x"}, {"n"}).node("Reshape", {"n", "to"}, {"r"}).node("Add", {"r", "r"}, {"a"}).node("Neg", {"a"}, {"y"});
+  const onnx::Model m = model(g);
+  const Tensor x = tensor({1.0f, 2.0f}), to = tensor({std::int64_t{2}, std::int64_t{1}}, DType::i64);
+  const std::vector<onnx::NamedValue> inputs{{"x", {.tensor = x}}, {"to", {.tensor = to}}};
+  const auto names = [](const std::vector<onnx::NodeValue>& values) {
+    std::vector<std::string> all;
+    for (const onnx::NodeValue& v : values) all.push_back(v.op + " " + v.name);
+    return all;
+  };
+  const std::vector<onnx::NodeValue> values = m.node_values(inputs);
+  EXPECT_THAT(names(values), ElementsAre("Neg n", "Reshape r", "Add a", "Neg y"));
+  EXPECT_THAT(values[0].value.to_vector<float>(), ElementsAre(-1, -2));
+  EXPECT_THAT(values[3].value.to_vector<float>(), ElementsAre(2, 4));
+  EXPECT_EQ(values[3].value.shape(), (Shape{2, 1}));
+  const std::vector<onnx::NodeValue> instead{{.node = {}, .op = {}, .name = "a", .value = tensor({{5.0f}, {6.0f}})}};
+  const std::vector<onnx::NodeValue> own = m.node_values(inputs, instead);
+  EXPECT_THAT(names(own), ElementsAre("Neg n", "Reshape r", "Add a", "Neg y"));
+  EXPECT_THAT(own[2].value.to_vector<float>(), ElementsAre(-2, -4)) << "what the node computes";
+  EXPECT_THAT(own[3].value.to_vector<float>(), ElementsAre(-5, -6)) << "on what was given";
+  EXPECT_EQ(only(m, {{"x", x}, {"to", to}}).shape(), (Shape{2, 1}));
+}
+
 TEST_P(OnnxModel, ManyThreads) {
   G g;
   g.input("x", ElementType::f32, {-1}).output("y", ElementType::f32, {-1});
@@ -556,6 +651,25 @@ TEST(OnnxFiles, ExternalData) {
   std::filesystem::create_symlink(dir.path() / "secret.bin", dir.path() / "model" / "link.bin");
   EXPECT_THROW(load("link.bin", "0", "8"), FormatError);
   EXPECT_THROW(load("none.bin", "0", "8"), IoError);
+}
+
+// What a model has that does not run, before it is loaded.
+TEST(OnnxFiles, AreDescribed) {
+  const TempDir dir;
+  G g;
+  g.input("x", ElementType::f64, {2}).output("y", ElementType::f32, {2}).input("s", ElementType::string, {1});
+  g.node("Gelu", {"x"}, {"a"}).node("Tree", {"a"}, {"b"}, {}, "ai.onnx.ml").node("Col2Im", {"b"}, {"y"});
+  std::ofstream(dir.path() / "m.onnx", std::ios::binary) << onnx_model(g, 19);
+  const onnx::Description d = onnx::describe(dir.path() / "m.onnx");
+  std::map<std::string, onnx::OperatorUse> by_name;
+  for (const onnx::OperatorUse& use : d.operators) by_name.emplace(use.name, use);
+  EXPECT_FALSE(by_name.at("Gelu").supported);
+  EXPECT_EQ(by_name.at("Gelu").reason, "Weft has it from version 20 of the domain on, and the model is of version 19");
+  EXPECT_THAT(by_name.at("Tree").reason, HasSubstr("no operators of ai.onnx.ml"));
+  EXPECT_TRUE(by_name.at("Col2Im").supported);
+  EXPECT_THAT(by_name.at("Col2Im").reason, HasSubstr("no integers of 64 bits"));
+  EXPECT_THAT(d.problems, ElementsAre("input 's' is a tensor(string), a type that Weft lacks"));
+  EXPECT_THAT(d.remarks, ElementsAre(HasSubstr("float64")));
 }
 
 TEST(OnnxFiles, AreRefusedWhereTheyAreWrong) {

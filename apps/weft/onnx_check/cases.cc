@@ -128,12 +128,12 @@ std::string out_of_scope(const onnx::Description& d) {
 
 }  // namespace
 
-CaseResult run_onnx_case(const fs::path& folder, const Device& device) {
+CaseResult run_onnx_case(const fs::path& folder, const Device& device, const std::optional<Device>& fallback) {
   CaseResult result{.name = folder.filename().string()};
   try {
     result.skipped = out_of_scope(onnx::describe(folder / "model.onnx"));
     if (!result.skipped.empty()) return result;
-    const onnx::Model model = onnx::Model::load(folder / "model.onnx", {.device = device});
+    const onnx::Model model = onnx::Model::load(folder / "model.onnx", {.device = device, .fallback = fallback});
     for (int set = 0; result.failure.empty(); ++set) {
       const fs::path data = folder / std::format("test_data_set_{}", set);
       if (!fs::exists(data)) break;
