@@ -1,5 +1,7 @@
 #include "gpu/driver_problems.h"
 
+#ifdef __linux__
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -90,7 +92,6 @@ constexpr const char* kNvidiaManifests[] = {"/usr/local/nvidia/share/vulkan/icd.
 
 std::vector<std::string> driver_problems() {
   std::vector<std::string> problems;
-#ifdef __linux__
   if (const auto why = cannot_load("libvulkan.so.1")) {
     problems.push_back(std::format("Vulkan's loader cannot be loaded: {}; Debian and Ubuntu have it in the package "
                                    "libvulkan1, Fedora in vulkan-loader",
@@ -126,8 +127,13 @@ std::vector<std::string> driver_problems() {
             : std::string("an NVIDIA GPU is here, but its driver for Vulkan is not (nvidia_icd.json): in a container "
                           "set NVIDIA_DRIVER_CAPABILITIES=all, elsewhere install the driver's graphics part"));
   }
-#endif
   return problems;
 }
 
 }  // namespace weft::gpu
+
+#else
+
+std::vector<std::string> weft::gpu::driver_problems() { return {}; }
+
+#endif

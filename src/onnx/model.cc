@@ -597,6 +597,7 @@ struct Model::Impl {
   // Puts a key of random numbers there, of the run of this number, if it is one and is not there.
   void put_key(Made& made, const std::string& id, std::uint64_t number) const {
     if (made.contains(id)) return;
+    const DefaultDeviceScope here(device);  // so that no copy waits
     if (id == kRandomKey) return put(made, id, to(random::next_key(), device));
     if (id == kRunNumber) put(made, id, to(random::key(number), device));
   }

@@ -641,6 +641,7 @@ TEST(OnnxFiles, ExternalData) {
     return onnx::Model::load(path, {.device = Device::cpu()});
   };
   const DefaultDeviceScope cpu(Device::cpu());
+  EXPECT_THAT(load("weights.bin", "8", "8").description().files, ElementsAre("weights.bin"));
   EXPECT_THAT(load("weights.bin", "8", "8").run({{"x", zeros({2})}})[0].to_vector<float>(), ElementsAre(1, 2));
   EXPECT_THAT(refused_by([&] { load("weights.bin", "12", "8"); }), HasSubstr("is said to be 8 bytes from 12 on of 'weights.bin', which has 16"));
   EXPECT_THAT(refused_by([&] { load("weights.bin", "0", "4"); }), HasSubstr("takes 8 bytes"));

@@ -126,6 +126,33 @@ for (const [kind, device] of [...(GPU ? [['gpu', GPU]] : []), ['cpu', 'cpu']]) {
     await fails(() => model.run({parts: f32(3)}), 'TypeError', /expected a list of tensors/);
   });
 
+  onDevice('random numbers', async () => {
+    const model = await load({
+      inputs: [['x', 'f32', [1000]]], outputs: [['y', 'f32', [1000]], ['z', 'f32', [1000]]],
+      nodes: [['RandomUniformLike', ['x'], ['y']], ['RandomUniformLike', ['x'], ['z']]],
+    });
+    const drawn = [];
+    for (let i = 0; i < 2; ++i) {
+      const {y, z} = await model.run({x: new Float32Array(1000)});
+      drawn.push(await y.data(), await z.data());
+    }
+    for (const values of drawn) {
+      check(values.every((v) => v >= 0 && v < 1), 'they are from 0 to 1');
+      close([values.reduce((a, b) => a + b) / 1000], [0.5], 0.06);
+    }
+    check(new Set(drawn.map((values) => values.slice(0, 8).join())).size === 4, 'each run and each node draws its own');
+  });
+
+  onDevice('runs at the same time', async () => {
+    const model = await load({
+      inputs: [['x', 'f32', ['n']]], outputs: [['y', 'f32', [null]]],
+      nodes: [['Add', ['x', 'x'], ['d']], ['NonZero', ['d'], ['at']], ['Squeeze', ['at'], ['i'], {axes: [0]}], ['Gather', ['d', 'i'], ['y']]],
+    }, 11);
+    const inputs = [[1, 0], [0, 2], [0, 3, 4], [5, 0, 6], [0, 7]];
+    const results = await Promise.all(inputs.map(async (x) => (await model.run({x})).y.toArray()));
+    equal(results, [[2], [4], [6, 8], [10, 12], [14]]);
+  });
+
   // Those of a GPU are on the GPU alone; those of the cpu there once.
   onDevice('large weights in pieces', async ({opened, print}) => {
     const [rows, columns] = [4096, 2048], weights = new Float32Array(rows * columns);
@@ -161,6 +188,23 @@ for (const [kind, device] of [...(GPU ? [['gpu', GPU]] : []), ['cpu', 'cpu']]) {
     model.dispose();
   });
 }
+
+test('a device that is not the one in use', async () => {
+  const [gpu, cpu] = [GPU && await weft.open({device: GPU}), await weft.open({device: 'cpu'})];
+  for (const [on, used] of gpu ? [[gpu, cpu], [cpu, gpu]] : [[cpu, cpu]]) {
+    weft.use(used);
+    const model = await onnx.load(modelProto({
+      inputs: [['x', 'f32', [2]]], outputs: [['y', 'f32', [2]]],
+      nodes: [['RandomUniformLike', ['x'], ['r']], ['Floor', ['r'], ['z']], ['Add', ['x', 'z'], ['y']]],
+    }), {device: on});
+    equal(model.gpu, on.gpu);
+    const {y} = await model.run({x: [1, 2]});
+    equal(await y.toArray(), [1, 2]);
+    const {y: again} = await model.run({x: y});
+    equal(await (await again.to(used)).toArray(), [1, 2]);
+    model.dispose();
+  }
+});
 
 // ---- Where files come from, on the cpu
 const fileTest = (name, f) => test(name, async (given) => {
