@@ -28,7 +28,8 @@ namespace weft {
 // Graph is needed, which has values only in a run), Unsupported, OutOfMemory, DeviceLost, and Error if something else
 // was written into a tensor since an expression that reads it was described.
 void eval(std::span<const Tensor> tensors);
-// The future is ready when they are computed. Throws what eval() does, when it is called or when its result is taken.
+// The future is ready when they are computed. Throws what eval() does, when it is called or when its result is taken,
+// and then LinAlgError as a read would (weft/linalg.h).
 Future<void> async_eval(std::span<const Tensor> tensors);
 inline Future<void> async_eval(const Tensor& tensor) { return async_eval(std::span(&tensor, 1)); }
 inline Future<void> async_eval(std::initializer_list<Tensor> tensors) {

@@ -10,6 +10,7 @@
 #include "compiler/compile_now.h"
 #include "compiler/constant_store.h"
 #include "compiler/device_data.h"
+#include "compiler/value_check.h"
 #include "core/format.h"
 #include "core/host_memory.h"
 #include "core/inline_list.h"
@@ -259,13 +260,20 @@ Future<void> async_eval(std::span<const Tensor> tensors) {
   // Also when they were submitted before.
   std::vector<Future<void>> done;
   std::vector<Device> devices;
+  ValueChecks checks;
   for (const Tensor& t : tensors) {
-    const Device& device = stored_by(t).device();
+    const Tensor& stored = stored_by(t);
+    for (auto& check : find_data(stored)->checks()) {
+      done.push_back(check->async_require());
+      checks.push_back(std::move(check));
+    }
+    const Device& device = stored.device();
     if (std::ranges::find(devices, device) != devices.end()) continue;
     devices.push_back(device);
     done.push_back(device.async_wait());
   }
-  return when_all(std::move(done));
+  if (checks.empty()) return when_all(std::move(done));
+  return when_all(std::move(done)).map([held = std::move(checks)] {});
 }
 void eval_on(std::span<const Tensor> tensors, const Device& device) { eval_defined(tensors, &device); }
 

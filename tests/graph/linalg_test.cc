@@ -19,6 +19,7 @@
 #include "weft/creation.h"
 #include "weft/derivatives.h"
 #include "weft/error.h"
+#include "weft/evaluate.h"
 #include "weft/indexing.h"
 #include "weft/print.h"
 #include "weft/random.h"
@@ -255,6 +256,15 @@ TEST_P(LinalgTest, ReadsFindWhatDoesNotExist) {
               HasSubstr("cholesky: "));
   // Of matrices with NaN nothing is said to be singular.
   EXPECT_THAT(inv(good * kNan).to_vector<float>(), Each(IsNan()));
+}
+
+// Waiting is as good as reading.
+TEST_P(LinalgTest, WaitingTells) {
+  const Tensor y = inv(ones({2, 2})) + 1;
+  EXPECT_NO_THROW(eval(y));
+  EXPECT_THROW(async_eval(y).get(), LinAlgError);
+  EXPECT_THROW(async_eval({ones({2}), y}).get(), LinAlgError);
+  EXPECT_NO_THROW(async_eval(inv(eye(2))).get());
 }
 
 // A loop that reads nothing holds no more with each turn, and its error is not lost.

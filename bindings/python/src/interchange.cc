@@ -26,7 +26,7 @@ HostElements host_elements(const Tensor& x, bool must_copy) {
   e.dtype = x.dtype();
   e.sizes.assign(x.shape().begin(), x.shape().end());
   released([&] {
-    eval(x);
+    async_eval(x).get();  // a matrix that is singular is an error, as where elements are copied
     if (x.device().is_gpu() || must_copy) {
       const Buffer copy = Buffer::host(std::max<std::uint64_t>(byte_size(x.type()), 1));
       x.read_bytes({copy.data(), static_cast<std::size_t>(byte_size(x.type()))});

@@ -1,5 +1,6 @@
 """What Python asks of arrays: values, text, copies, memory of others, errors."""
 
+import asyncio
 import copy
 import gc
 import pickle
@@ -10,6 +11,10 @@ import pytest
 import weft as wf
 
 on_gpu = wf.device().is_gpu
+
+
+async def awaited(x):
+    return await x
 
 
 def test_attributes():
@@ -241,6 +246,11 @@ def test_errors_are_pythons():
         wf.sum(x, x=x)
     with pytest.raises(wf.LinAlgError, match="singular"):
         wf.linalg.inv(wf.zeros((2, 2))).tolist()
+    for look in (np.asarray, str, repr, wf.wait, np.from_dlpack, lambda y: y.numpy(), lambda y: np.asarray(y + 1)):
+        with pytest.raises(wf.LinAlgError, match="singular"):
+            look(wf.linalg.inv(wf.ones((2, 2))))
+    with pytest.raises(wf.LinAlgError, match="singular"):
+        asyncio.run(awaited(wf.linalg.inv(wf.ones((2, 2)))))
     assert issubclass(wf.LinAlgError, ValueError) and issubclass(wf.DeviceLost, RuntimeError)
     with pytest.raises(OSError):
         wf.load("/nowhere/x.npy")

@@ -17,6 +17,8 @@ def _repr(x: Any) -> str:
     head = "Array("
     try:
         text = x._text(8, 1000, 3, 75 - len(head), ",")
+    except _core.LinAlgError:
+        raise
     except ValueError:  # while a function is traced it has no values
         return f"Array(shape={x.shape}, dtype={x.dtype})"
     if x.size == 0:
@@ -29,6 +31,8 @@ def _repr(x: Any) -> str:
 def _str(x: Any) -> str:
     try:
         return x._text(8, 1000, 3, 75, "")
+    except _core.LinAlgError:
+        raise
     except ValueError:
         return _repr(x)
 
