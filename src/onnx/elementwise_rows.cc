@@ -596,6 +596,12 @@ std::string compared(const Written& w) {
   if (!is_bool(w)) return truth_node(w, op);
   return w.node(op, {w.cast(w.in(0), DType::boolean, DType::i32), w.cast(w.in(1), DType::boolean, DType::i32)});
 }
+// (ONNX Runtime's Where takes no booleans.)
+std::string select_written(const Written& w) {
+  if (w.dtype(1) != DType::boolean) return truth_node(w, "Where");
+  const std::string& c = w.in(0);
+  return w.node("Or", {w.node("And", {c, w.in(1)}), w.node("And", {w.node("Not", {c}), w.in(2)})});
+}
 constexpr char kLess[] = "Less", kLessOrEqual[] = "LessOrEqual", kGreater[] = "Greater",
                kGreaterOrEqual[] = "GreaterOrEqual";
 
@@ -702,7 +708,7 @@ constexpr WriteRow kWritten[] = {
     by("bitwise_xor", written<chosen<kBitXor, kXor>>),
     as_function("shift_left", written<shift_written>),
     as_function("shift_right", written<shift_written>),
-    same_as("select", "Where"),
+    by("select", written<select_written>),
 };
 
 }  // namespace

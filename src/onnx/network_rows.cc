@@ -703,12 +703,18 @@ std::string grid_sample_written(const Written& w) {
   return w.cast(y, type, w.result().dtype);
 }
 
-// [n, C, window…, places…] as ONNX's [n, C · window, places].
+// [n, C, window…, places…] as ONNX's [n, C · window, places]. (With one axis as an image of one row: ONNX Runtime 1.32
+// takes no other dilations than 1 there.)
 std::string fold_written(const Written& w) {
-  const Ints sizes = w.integers("sizes");
-  const int count = static_cast<int>(sizes.size());
-  const Ints strides = axis_numbers(w, "strides", count, 1), dilations = axis_numbers(w, "dilations", count, 1),
-             before = axis_numbers(w, "before", count, 0);
+  const Ints given = w.integers("sizes");
+  const int count = static_cast<int>(given.size());
+  const DType type = is_floating(w.dtype()) && w.dtype() != DType::f64 ? DType::f32 : w.dtype();
+  const Shape& result = w.result().shape;
+  if (element_count(w.shape()) == 0 || element_count(result) == 0) {
+    return w.node("Expand", {w.scalar(0, w.result().dtype), w.constant(Ints(result.begin(), result.end()))});
+  }
+  Ints strides = axis_numbers(w, "strides", count, 1), dilations = axis_numbers(w, "dilations", count, 1),
+       before = axis_numbers(w, "before", count, 0), sizes = given;
   Ints window, after;
   std::int64_t elements = 1, places = 1;
   for (int d = 0; d < count; ++d) {
@@ -721,12 +727,15 @@ std::string fold_written(const Written& w) {
     if (before[at] < 0 || after[at] <= -strides[at]) w.lacks("windows that are not those of the whole");
     after[at] = std::max<std::int64_t>(after[at], 0);
   }
-  const DType type = is_floating(w.dtype()) && w.dtype() != DType::f64 ? DType::f32 : w.dtype();
+  if (count == 1) {
+    for (Ints* list : {&strides, &dilations, &sizes, &window}) list->insert(list->begin(), 1);
+    for (Ints* list : {&before, &after}) list->insert(list->begin(), 0);
+  }
   const std::string columns =
       w.reshape(w.cast(w.in(0), w.dtype(), type), {w.shape()[0], w.shape()[1] * elements, places});
   const std::string y = w.node("Col2Im", {columns, w.constant(sizes), w.constant(window)},
                                {{"strides", strides}, {"dilations", dilations}, {"pads", joined(before, after)}});
-  return w.cast(y, type, w.result().dtype);
+  return w.cast(count == 1 ? w.reshape(y, result) : y, type, w.result().dtype);
 }
 
 constexpr WriteRow kWritten[] = {

@@ -315,8 +315,14 @@ ValueNames recurrent_written(const Written& w) {
                                   : is_gru ? "GRU"
                                            : "RNN",
                                   inputs, is_lstm ? 3 : 2, std::move(attributes));
-  ValueNames results{w.cast(made[1], type, w.result().dtype)};
-  if (is_lstm) results.push_back(w.cast(made[2], type, w.result(1).dtype));
+  // A sequence without steps keeps its state, which ONNX does not say.
+  const auto state = [&](const std::string& last, const std::string& initial) {
+    if (lengths.empty() || initial.empty()) return last;
+    const std::string none = w.node("Equal", {lengths, w.scalar(0, DType::i32)});
+    return w.node("Where", {w.reshape(none, {1, batch, 1}), initial, last});
+  };
+  ValueNames results{w.cast(state(made[1], inputs.size() > 5 ? inputs[5] : ""), type, w.result().dtype)};
+  if (is_lstm) results.push_back(w.cast(state(made[2], inputs.size() > 6 ? inputs[6] : ""), type, w.result(1).dtype));
   if (w.results() > results.size()) {
     // [steps, directions, batch, hidden]
     const std::string y = w.transpose(made[0], batch_first ? Ints{2, 0, 1, 3} : Ints{0, 2, 1, 3});

@@ -448,7 +448,9 @@ std::string reduced_by(const Written& w, std::string_view op, const std::string&
 }
 template <const char* op>
 std::string reduce_written(const Written& w) {
-  return reduced_by(w, op, w.cast(w.in(0), w.dtype(), w.result().dtype), w.rank());
+  // (ONNX Runtime reduces no u32; what is kept of a wider sum are its low bits.)
+  const DType type = w.result().dtype, in = type == DType::u32 ? DType::i64 : type;
+  return w.cast(reduced_by(w, op, w.cast(w.in(0), w.dtype(), in), w.rank()), in, type);
 }
 constexpr char kSum[] = "ReduceSum", kMean[] = "ReduceMean", kProd[] = "ReduceProd", kMin[] = "ReduceMin",
                kMax[] = "ReduceMax", kSumSquare[] = "ReduceSumSquare", kL1[] = "ReduceL1", kL2[] = "ReduceL2",

@@ -26,7 +26,7 @@ constexpr std::size_t kDeepest = 64;
 
 // As many nodes are made of a model, beside those of its main graph: functions that call others twice, and loops
 // that are turned while the graph is made, would have no end otherwise.
-constexpr std::size_t kMostNodes = std::size_t{1} << 20;
+constexpr std::size_t kMostNodes = std::size_t{1} << 18;
 // And as many elements of sequences are copied, which an insertion of one does with all.
 constexpr std::size_t kMostCopies = std::size_t{1} << 24;
 

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <format>
 #include <fstream>
@@ -26,6 +26,9 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 using G = OnnxGraph;
+
+// Of the processor, however busy the machine is.
+double seconds_since(std::clock_t start) { return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC; }
 
 std::span<const std::byte> bytes_in(const std::string& text) { return std::as_bytes(std::span(text)); }
 
@@ -249,9 +252,10 @@ TEST_F(OnnxBadFiles, AbsurdSizes) {
 
 TEST_F(OnnxBadFiles, NestingAndRecursion) {
   // 10,000 branches within each other are refused while the file is read.
+  const int levels = std::getenv("WEFT_TESTS_QUICK") ? 1000 : 10000;
   G inner;
   inner.output("a", ElementType::f32, {1}).node("Neg", {"x"}, {"a"});
-  for (int i = 0; i < 10000; ++i) {
+  for (int i = 0; i < levels; ++i) {
     inner = G().output("a", ElementType::f32, {1}).node("If", {"c"}, {"a"}, {G::graph("then_branch", inner)});
   }
   G deep = graph();
@@ -283,9 +287,9 @@ TEST_F(OnnxBadFiles, NestingAndRecursion) {
     const std::string next = std::format("F{}", i - 1);
     doubling.message(25, function(i == 60 ? "F" : std::format("F{}", i), {call(next, "a", "t"), call(next, "t", "b")}));
   }
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   EXPECT_THAT(refused(graph().node("F", {"x"}, {"y"}, {}, "my"), doubling), HasSubstr("Unsupported: "));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(120));
+  EXPECT_LT(seconds_since(start), 120);
 }
 
 // A loop that turns while the graph is made has an end.
@@ -312,9 +316,9 @@ TEST_F(OnnxBadFiles, NamesAndTypes) {
   // A hundred thousand operators that nobody has.
   G many = graph();
   for (int i = 0; i < 100000; ++i) many.node(std::format("Op{}", i), {"x"}, {std::format("v{}", i)}, {}, "my");
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   EXPECT_THAT(refused(many), AllOf(HasSubstr("'v0' (my.Op0)"), HasSubstr("and 99900 more")));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_LT(seconds_since(start), 30);
 }
 
 // A million nodes: in the time of so many small steps.
@@ -329,8 +333,8 @@ TEST_F(OnnxBadFiles, AMillionNodes) {
     last = next;
   }
   chain.output(last, ElementType::f32, {1});
-  const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const std::clock_t start = std::clock();
+  const auto seconds = [&] { return seconds_since(start); };
   const onnx::Model model = load(onnx_model(chain));
   const double read = seconds();
   const Graph graph = model.graph();
