@@ -104,8 +104,8 @@ def difference(given, expected):
     if not expected.size:
         return 0.0
     wide = expected.astype(numpy.float64)
-    apart = numpy.abs(given.astype(numpy.float64) - wide)
-    apart[(numpy.isnan(wide) & numpy.isnan(given)) | (wide == given)] = 0
+    same = (numpy.isnan(wide) & numpy.isnan(given)) | (wide == given)
+    apart = numpy.where(same, 0, numpy.abs(given.astype(numpy.float64) - wide))
     return float(apart.max() / max(1e-6, numpy.abs(wide[numpy.isfinite(wide)]).max(initial=0)))
 
 
