@@ -1,5 +1,7 @@
-// A model in ONNX's format recognises handwritten digits: onnx [MODEL.onnx].
+// A model in ONNX's format recognises handwritten digits, with an operator of the program's own, and is written again:
+// onnx [MODEL.onnx].
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 #include <weft/weft.h>
@@ -22,5 +24,31 @@ int main(int argc, char** argv) {
   for (std::size_t i = 0; i < labels.size(); ++i) right += digits[i] == labels[i];
   std::printf("%zu of %zu digits are recognised, %zu forms were compiled\n", right, labels.size(),
               model.compilations());
-  return right > 1780 && model.compilations() == 2 && model.reads() == 0 ? 0 : 1;
+  bool good = right > 1780 && model.compilations() == 2 && model.reads() == 0;
+
+  // An operator of the program's own: here in place of one that there is.
+  onnx::Options options;
+  options.operators.push_back({"ai.onnx", "Relu", [](const onnx::OperatorCall& node) {
+                                 const double slope =
+                                     node.number("slope", 0.01);  // an attribute, or what it is without
+                                 return std::vector{leaky_relu(node.input(0), slope)};
+                               }});
+  auto leaky = onnx::Model::load(path, options);
+  print(leaky.run({{"pixels", eight}})[1]);
+
+  // The model as a graph, of which another one is made and written.
+  Graph recognise = leaky.graph({{"pixels", {8, 64}}});
+  const std::string written = (std::filesystem::temp_directory_path() / "weft_example_leaky.onnx").string();
+  onnx::save(written, recognise);
+  auto again = onnx::Model::load(written);  // and ONNX Runtime loads it
+  print(again.run({{"pixels", eight}})[1]);
+  good &=
+      again.run({{"pixels", eight}})[1].read<std::int64_t>() == leaky.run({{"pixels", eight}})[1].read<std::int64_t>();
+
+  // A function that compile() made.
+  auto gate = compile([](Tensor x, Tensor w) { return silu(matmul(x, w)); });
+  onnx::save(written, gate.graph(ones({2, 3}), ones({3, 4})));
+  good &= onnx::describe(written).inputs.size() == 2;
+  std::filesystem::remove(written);
+  return good ? 0 : 1;
 }

@@ -1,8 +1,10 @@
-// The page: opens devices, tells which one computes and how long it takes, and hands it to the three cards.
+// The page: opens devices, tells which one computes and how long it takes, and hands it to the cards.
 import * as weft from './weft/index.js';
 
 import {createDigit} from './digit.js';
+import {createModel} from './model.js';
 import {createPicture} from './picture.js';
+import {createRead} from './read.js';
 import {createSearch} from './search.js';
 
 const element = (id) => document.getElementById(id);
@@ -68,7 +70,7 @@ export const app = {
     return true;
   },
 };
-const cards = [createPicture(app), createDigit(app), createSearch(app)];
+const cards = [createPicture(app), createDigit(app), createSearch(app), createModel(app), createRead(app)];
 
 // As weft.wasm comes.
 function progress({loaded, total}) {

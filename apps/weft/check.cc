@@ -27,7 +27,7 @@ namespace {
 
 struct CheckArguments {
   std::vector<std::string> paths;
-  std::string filter, json;
+  std::string filter, json, fallback;
   bool fail_fast = false;
 };
 
@@ -143,6 +143,7 @@ constexpr const char* kOnnxFooter = R"(The folders
 Examples
   weft check onnx /usr/share/libonnx-testdata/data/node
   weft check onnx --device cpu --filter test_resize /usr/share/libonnx-testdata/data/node
+  weft check onnx --device gpu --fallback cpu /usr/share/libonnx-testdata/data/node
 )";
 
 void run_onnx(const CheckArguments& arguments) {
@@ -161,7 +162,7 @@ void run_onnx(const CheckArguments& arguments) {
   const double start = seconds_now();
   for (std::size_t i = 0; i < cases.size(); ++i) {
     progress.update(i, i);
-    all.cases.push_back(run_onnx_case(cases[i], device));
+    all.cases.push_back(run_onnx_case(cases[i], device, fallback_device(arguments.fallback)));
     if (arguments.fail_fast && !all.cases.back().failure.empty()) break;
   }
   all.seconds = seconds_now() - start;
@@ -218,6 +219,7 @@ void add_check(CLI::App& app) {
   };
   CLI::App* webnn = add("webnn", "Run data cases and programs of the Web Neural Network API", "FILE|DIR", kFooter);
   CLI::App* onnx = add("onnx", "Run folders of ONNX's backend tests", "DIR", kOnnxFooter);
+  add_fallback(*onnx, a->fallback);
   onnx->callback([a] { run_onnx(*a); });
   webnn->callback([a] { run(*a); });
 }

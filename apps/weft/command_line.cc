@@ -167,13 +167,31 @@ void add_precision(CLI::App& command) {
       "keeps the error bound (auto; --log precision says what)");
 }
 
+void add_fallback(CLI::App& command, std::string& name) {
+  const auto check = [](const std::string& text) { return text == "cpu" ? "" : std::format("'{}' is not cpu", text); };
+  command
+      .add_option(
+          "--fallback", name,
+          "cpu: nodes that the device cannot compute, as those of float64 on a GPU, run on the CPU, and are listed; "
+          "without it they are an error that names all of them")
+      ->check(check)
+      ->type_name("cpu");
+}
+
+std::optional<Device> fallback_device(const std::string& name) {
+  return name.empty() ? std::nullopt : std::optional(Device::cpu());
+}
+
 bool is_graph_file(const CLI::App& command, const std::string& model, std::initializer_list<const char*> of_models) {
   std::error_code ignored;
   const bool named_as_file = has_suffix(model, ".safetensors") && !std::filesystem::exists(model, ignored);
   if (!named_as_file && !std::filesystem::is_regular_file(model, ignored)) return false;
   for (const char* option : of_models) {
     if (command.count(option) == 0) continue;
-    throw CLI::ValidationError(option, "is for models; a graph in a file has the shapes that it was recorded with");
+    throw CLI::ValidationError(option,
+                               has_suffix(model, ".onnx")
+                                   ? "is for directories; --shape gives the sizes of a model of ONNX"
+                                   : "is for models; a graph in a file has the shapes that it was recorded with");
   }
   return true;
 }

@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "weft/device.h"
 #include "weft/flags.h"
 
 namespace weft::app {
@@ -19,6 +21,11 @@ void add_setting(CLI::App& command, Flag flag, std::string help = {});
 // --device and --precision, which most commands have.
 void add_device(CLI::App& command);
 void add_precision(CLI::App& command);
+
+// --fallback: where a model's nodes run that its device cannot compute. And the device that it names; none if it is
+// empty.
+void add_fallback(CLI::App& command, std::string& name);
+std::optional<Device> fallback_device(const std::string& name);
 
 // For CLI::Option::check() of every option that names files or directories: what is wrong with the value. An empty one
 // is that of a variable of a script that is not set.

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "gpu/driver_problems.h"
 #include "output.h"
 #include "weft/calibration.h"
 #include "weft/devices.h"
@@ -257,6 +258,10 @@ void list(const DevicesArguments& a) {
   }
   if (adapters.empty() && a.device.all()) {
     out.write("No GPU: no Vulkan, Metal, Direct3D 12 or OpenGL driver answers.\n");
+  }
+  // A software GPU may hide that the real one cannot be used.
+  if (a.device.all() && std::ranges::all_of(adapters, [](const auto& i) { return i.software(); })) {
+    for (const std::string& problem : gpu::driver_problems()) out.write(std::format("  {}.\n", problem));
   }
   out.commit();
 }

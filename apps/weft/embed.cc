@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "core/in_quotes.h"
 #include "gpu/device_impl.h"
+#include "onnx_sentences.h"
 #include "sentences.h"
 #include "vector_writer.h"
 #include "weft/error.h"
@@ -70,48 +71,56 @@ void run(const EmbedArguments& a) {
     const std::uint64_t part = (window.end - window.begin) * count / window.sentences;
     progress.update(window.begin + part, done + count);
   };
+  const auto embed = [&](auto& encoder) {
+    if (!a.quiet) progress.say(encoder.device().reason());
+    if (const std::string& prompt = encoder.tokenizer().prompt(); !a.quiet && !prompt.empty()) {
+      progress.say(std::format("{} comes before each sentence, as --prompt or the model says", in_quotes(prompt)));
+    }
+    VectorWriter writer(a.output, encoder.dimension(),
+                        flag_text(Flag::precision) == "f16" ? " in f16: try --precision auto or strict" : "");
+    progress.begin();
+
+    std::size_t all_cut = 0;
+    std::optional<Tensor> running;
+    std::uint64_t running_end = 0;
+    const auto finish = [&] {
+      if (!running) return;
+      writer.write(running->read<float>());
+      log_mark("vectors are written");
+      progress.update(running_end, done);
+      running.reset();
+    };
+    for (std::vector<std::string> next; !(next = sentences.take(size)).empty();) {
+      window = {.sentences = next.size(), .begin = window.end, .end = sentences.position()};
+      std::size_t cut = 0;
+      const std::vector<text::Ids> ids = encoder.tokenizer().encode_batch(next, &cut);
+      Tensor vectors = encoder.embed_ids(ids);
+      all_cut += cut;
+      finish();
+      running = std::move(vectors);
+      running_end = window.end;
+      done += next.size();
+      if (next.size() < size) finish();  // the input has ended or paused: write these vectors now
+    }
+    finish();
+    writer.commit();
+    progress.end();
+    if (!a.quiet) sentences.report(all_cut, encoder.tokenizer().max_length());
+    // Dawn stores new pipelines in the cache only when the device is destroyed.
+    const gpu::DiskCache* cache = encoder.device().is_gpu() ? encoder.device().gpu().impl().cache : nullptr;
+    // A profile of the program is written at its ordinary end.
+    const bool profiled = !flag_text(Flag::profile_to).empty();
+    if (!profiled && (!cache || cache->figures().stores == 0)) leave();
+  };
+  if (const auto file = find_onnx(a.model)) {
+    OnnxSentences encoder(*file, Device::open(), a.batch, a.prompt, batch_done);
+    embed(encoder);
+    return;
+  }
   // Initialising the driver takes as long as loading the model: both run in parallel.
   auto encoder = models::SentenceEncoder::load(a.model, open_on_a_thread(),
                                                {.batch = a.batch, .progress = batch_done, .prompt = a.prompt});
-  if (!a.quiet) progress.say(encoder.device().reason());
-  if (const std::string& prompt = encoder.tokenizer().prompt(); !a.quiet && !prompt.empty()) {
-    progress.say(std::format("{} comes before each sentence, as --prompt or the model says", in_quotes(prompt)));
-  }
-  VectorWriter writer(a.output, encoder.dimension(),
-                      flag_text(Flag::precision) == "f16" ? " in f16: try --precision auto or strict" : "");
-  progress.begin();
-
-  std::size_t all_cut = 0;
-  std::optional<Tensor> running;
-  std::uint64_t running_end = 0;
-  const auto finish = [&] {
-    if (!running) return;
-    writer.write(running->read<float>());
-    log_mark("vectors are written");
-    progress.update(running_end, done);
-    running.reset();
-  };
-  for (std::vector<std::string> next; !(next = sentences.take(size)).empty();) {
-    window = {.sentences = next.size(), .begin = window.end, .end = sentences.position()};
-    std::size_t cut = 0;
-    const std::vector<text::Ids> ids = encoder.tokenizer().encode_batch(next, &cut);
-    Tensor vectors = encoder.embed_ids(ids);
-    all_cut += cut;
-    finish();
-    running = std::move(vectors);
-    running_end = window.end;
-    done += next.size();
-    if (next.size() < size) finish();  // the input has ended or paused: write these vectors now
-  }
-  finish();
-  writer.commit();
-  progress.end();
-  if (!a.quiet) sentences.report(all_cut, encoder.tokenizer().max_length());
-  // Dawn stores new pipelines in the cache only when the device is destroyed.
-  const gpu::DiskCache* cache = encoder.device().is_gpu() ? encoder.device().gpu().impl().cache : nullptr;
-  // A profile of the program is written at its ordinary end.
-  const bool profiled = !flag_text(Flag::profile_to).empty();
-  if (!profiled && (!cache || cache->figures().stores == 0)) leave();
+  embed(encoder);
 }
 
 std::string check_output(const std::string& path) {
@@ -147,6 +156,7 @@ void add_embed(CLI::App& app) {
                   "Examples\n"
                   "  weft embed --model MODEL notes.txt > vectors.jsonl\n"
                   "  weft embed --model MODEL --output vectors.npy --device cpu notes.txt\n"
+                  "  weft embed --model all-MiniLM-L6-v2/onnx/model.onnx notes.txt\n"
                   "  echo 'One sentence.' | weft embed --model MODEL -\n");
   command->callback([a] { run(*a); });
 }

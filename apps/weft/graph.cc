@@ -7,16 +7,19 @@
 #include <cstring>
 #include <filesystem>
 #include <format>
+#include <span>
 
 #include "command_line.h"
 #include "commands.h"
 #include "core/format.h"
 #include "core/suffix.h"
+#include "model_inputs.h"
 #include "output.h"
 #include "weft/draw.h"
 #include "weft/error.h"
 #include "weft/graph_file.h"
 #include "weft/models.h"
+#include "weft/onnx.h"
 
 namespace weft::app {
 namespace {
@@ -63,6 +66,7 @@ struct GraphArguments {
   int length = 32;
   int depth = -1;
   bool compiled = false;
+  InputArguments inputs;  // of a model of ONNX
 };
 
 // What fits a screen.
@@ -77,22 +81,38 @@ constexpr const char* kFooter = R"(The picture
 
 Files
   A graph that a program wrote, save("step.safetensors", graph) or f.save("step.safetensors", x) of a compiled
-  function (weft/graph_file.h), is drawn with the shapes that it has.
+  function (weft/graph_file.h), is drawn with the shapes that it has. A model of ONNX is drawn for the shapes of --shape;
+  sizes that it leaves open are 1 without it, and its nodes' names are the layers. -o FILE.onnx writes the graph as a
+  model of ONNX instead of a picture, -o FILE.safetensors as a file of Weft's own, which keeps what ONNX has no words
+  for: so both formats become each other.
 
 Examples
+  weft graph resnet50.onnx --shape batch=8 --compiled -o resnet50.html
   weft graph step.safetensors --compiled -o step.html
   weft graph MODEL --compiled --batch 32 --length 128 -o minilm.html
   weft graph MODEL --depth 0 -o minilm.svg
+  weft graph step.safetensors -o step.onnx
+  weft graph encoder.onnx --shape ids=1,128 -o encoder.safetensors
   weft graph MODEL -o - | dot -Tpdf > minilm.pdf
 )";
 
+// Instead of a picture.
+bool is_converted(const GraphArguments& a) {
+  return has_suffix(a.output, ".onnx") || has_suffix(a.output, ".safetensors");
+}
+
 std::string title_of(const GraphArguments& a, bool from_file) {
   std::string title = std::filesystem::weakly_canonical(a.model).filename().string();
+  for (const std::string& shape : a.inputs.shapes) title += ", " + shape;
   if (!from_file) title += std::format(": {} × {} tokens", a.batch, a.length);
   return title + (a.compiled ? ", compiled" : "");
 }
 
 Graph graph_of(const GraphArguments& a, bool from_file) {
+  if (has_suffix(a.model, ".onnx")) {
+    const auto model = onnx::Model::load(a.model, {.device = Device::cpu()});
+    return model.graph(input_shapes(a.model, model.inputs(), a.inputs));
+  }
   if (from_file) return load_graph(a.model);
   const auto encoder = models::SentenceEncoder::load(a.model, Device::cpu(), {.tokenizer = false});
   return encoder.graph(a.batch, a.length);
@@ -105,33 +125,50 @@ void add_graph(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("graph", "Draw what a model, or a graph in a file, computes: a page, SVG or dot");
   command
-      ->add_option("MODEL", a->model,
-                   "Directory in Hugging Face's layout, or a graph in a file: FILE.safetensors, see below")
+      ->add_option(
+          "MODEL", a->model,
+          "Directory in Hugging Face's layout, a model FILE.onnx, or a graph in a file: FILE.safetensors, see below")
       ->required()
       ->check(check_path);
   command
       ->add_option("-o,--output", a->output,
                    "FILE.html, a page whose layers open; FILE.svg, through Graphviz; or FILE.dot, as is '-', which "
                    "prints it, and "
-                   "a name without an ending")
+                   "a name without an ending; or the graph itself as FILE.onnx or FILE.safetensors")
       ->capture_default_str()
       ->check(check_path)
       ->check([](const std::string& path) {
         const bool known = !std::filesystem::path(path).has_extension() || has_suffix(path, ".html") ||
-                           has_suffix(path, ".svg") || has_suffix(path, ".dot");
-        return known ? std::string() : std::format("'{}' ends in none of .html, .svg and .dot", path);
+                           has_suffix(path, ".svg") || has_suffix(path, ".dot") || has_suffix(path, ".onnx") ||
+                           has_suffix(path, ".safetensors");
+        return known ? std::string()
+                     : std::format("'{}' ends in none of .html, .svg, .dot, .onnx and .safetensors", path);
       });
   command->add_option("--depth", a->depth, "How many levels of layers are drawn open; default: as many as fit a screen")
       ->check(whole_number(0, 1000));
   command->add_option("--batch", a->batch, "Sentences")->check(whole_number(1, 65536))->capture_default_str();
   command->add_option("--length", a->length, "Tokens a sentence")->check(whole_number(1, 65536))->capture_default_str();
   command->add_flag("--compiled", a->compiled, "Draw it as it will run, after fusion, instead of as the model says it");
+  add_shape_options(*command, a->inputs);
   add_setting(*command, Flag::device, "Where it would run, for --compiled: as for weft embed");
   add_precision(*command);
   command->footer(kFooter);
   command->callback([a, command] {
     const bool from_file = is_graph_file(*command, a->model, {"--batch", "--length"});
+    if (command->count("--shape") && !has_suffix(a->model, ".onnx"))
+      throw CLI::ValidationError("--shape", "is for models of ONNX");
+    if (a->compiled && is_converted(*a)) {
+      throw CLI::ValidationError("--compiled", "is for pictures; a file holds the graph as it was recorded");
+    }
     Graph graph = graph_of(*a, from_file);
+    if (is_converted(*a)) {
+      if (has_suffix(a->output, ".onnx"))
+        onnx::save(a->output, graph);
+      else
+        save(a->output, graph);
+      std::fprintf(stderr, "weft: %s written\n", a->output.c_str());
+      return;
+    }
     if (a->compiled) graph = optimized(graph, Device::open());
     const DrawOptions draw{.depth = a->depth >= 0 ? a->depth : depth_of_boxes(graph, kBoxes)};
     Output out(a->output);

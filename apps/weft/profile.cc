@@ -17,41 +17,29 @@
 #include "command_line.h"
 #include "commands.h"
 #include "core/format.h"
+#include "core/suffix.h"
 #include "graph/graph.h"
+#include "model_inputs.h"
+#include "onnx_sentences.h"
 #include "output.h"
+#include "profile_output.h"
 #include "sentences.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/graph_file.h"
 #include "weft/models.h"
+#include "weft/onnx.h"
 #include "weft/profile_report.h"
 
 namespace weft::app {
 namespace {
 
-struct ProfileArguments : SentenceArguments {
-  std::string trace, html;
+struct ProfileArguments : SentenceArguments, ReportArguments {
   std::vector<std::string> program;  // and its arguments
-  int runs = 10, batch = 32, length = 32;
-  bool json = false, all = false, dispatches = false;
+  std::string fallback;
+  int batch = 32, length = 32;
+  InputArguments inputs;  // of a model of ONNX
 };
-
-std::string is_file(const std::string& path) {
-  return path == "-" ? "'-' is where the table or the JSON goes; name a file" : "";
-}
-
-void add_report(CLI::App& command, ProfileArguments& a) {
-  command.add_option("--trace", a.trace, "Write a trace for ui.perfetto.dev or chrome://tracing to this file")
-      ->check(check_path)
-      ->check(is_file);
-  command.add_option("--html", a.html, "Write a page with timeline, roofline and memory to this file")
-      ->check(check_path)
-      ->check(is_file);
-  command.add_flag("--json", a.json, "Write JSON instead of the table");
-  command.add_flag("--dispatches", a.dispatches,
-                   "List every dispatch of a run, too: grid, bytes, operations, form and why");
-  command.add_flag("--all", a.all, "All rows, not the 30 that take most time");
-}
 
 void add_common(CLI::App& command, ProfileArguments& a) {
   add_device(command);
@@ -62,53 +50,18 @@ void add_common(CLI::App& command, ProfileArguments& a) {
   command.add_option("--runs", a.runs, "How often it runs while it is profiled, after a run to warm up")
       ->check(whole_number(1, 10000))
       ->capture_default_str();
-  add_report(command, a);
+  add_report_options(command, a);
 }
 
 std::string model_name(const std::string& directory) {
   return std::filesystem::weakly_canonical(directory).filename().string();
 }
 
-// The requested files, opened before the work, so that a name that cannot be written costs no time.
-struct Files {
-  explicit Files(const ProfileArguments& a) {
-    if (!a.trace.empty()) trace.emplace(a.trace);
-    if (!a.html.empty()) page.emplace(a.html);
-  }
-  std::optional<Output> trace, page;
-};
-
-// Returns nothing, with a warning, if calibration needs more than the device has: the profile is useful without it.
-Calibration limits_of(const Device& device) {
-  try {
-    return Calibration::load_or_measure(device);
-  } catch (const Error& e) {
-    std::fprintf(stderr, "weft: the profile is without limits, since the device could not be measured: %s\n", e.what());
-    return {};
-  }
-}
-
-void report(const ProfileArguments& a, Files& files, Profile profile, const Device& device, std::string title,
-            std::optional<CompileReport> compiled = {}, std::uint64_t constant_bytes = 0) {
-  ProfileReport r = make_report(std::move(profile), limits_of(device), std::move(title), a.runs);
-  r.constant_bytes = compiled ? compiled->constant_bytes : constant_bytes;
-  r.compiled = std::move(compiled);
-  r.dispatches = a.dispatches;
-  Output out("-");
-  out.write(a.json ? profile_json(r) : profile_table(r, a.all ? 0 : 30));
-  out.commit();
-  const auto write = [](std::optional<Output>& file, const std::string& path, auto&& text) {
-    if (!file) return;
-    file->write(text());
-    file->commit();
-    std::fprintf(stderr, "weft: %s written\n", path.c_str());
-  };
-  write(files.trace, a.trace, [&] { return chrome_trace(r.profile); });
-  write(files.page, a.html, [&] { return profile_page(r); });
-}
-
 void profile_embed(const ProfileArguments& a) {
-  Files files(a);
+  ReportFiles files(a);
+  if (find_onnx(a.model)) {
+    throw InvalidArgument("{} is in ONNX's format: weft run {} --text … --profile profiles it", a.model, a.model);
+  }
   say_if_typed(a.input);
   SentenceQueue queue(a, 1 << 20);
   const Device device = Device::open();
@@ -131,14 +84,14 @@ void profile_embed(const ProfileArguments& a) {
     profiler.span("embed", [&] { vectors = encoder.embed_ids(ids); });
     profiler.span("read back", [&] { vectors.read<float>(); });
   }
-  report(a, files, profiler.finish(), device,
-         std::format("{}: {} sentence{} in batches of {}", model_name(a.model), sentences.size(),
-                     sentences.size() == 1 ? "" : "s", a.batch),
-         {}, weights);
+  write_report(a, files, profiler.finish(), device,
+               std::format("{}: {} sentence{} in batches of {}", model_name(a.model), sentences.size(),
+                           sentences.size() == 1 ? "" : "s", a.batch),
+               {}, weights);
 }
 
 void profile_graph(const ProfileArguments& a) {
-  Files files(a);
+  ReportFiles files(a);
   const Device device = Device::open();
   auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .tokenizer = false});
   Executable exe = encoder.executable(a.batch, a.length);
@@ -164,8 +117,8 @@ void profile_graph(const ProfileArguments& a) {
   for (int i = 0; i < a.runs; ++i) {
     run([&](const char* name, const std::function<void()>& work) { profiler.span(name, work); });
   }
-  report(a, files, profiler.finish(), device, std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length),
-         exe.report());
+  write_report(a, files, profiler.finish(), device,
+               std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length), exe.report());
 }
 
 // Values for an input of any graph: floats between -1 and 1, integers and booleans 0 and 1, which are good indices.
@@ -186,7 +139,7 @@ std::vector<std::byte> some_values(const TensorType& type, std::mt19937& rng) {
 }
 
 void profile_graph_file(const ProfileArguments& a) {
-  Files files(a);
+  ReportFiles files(a);
   const Device device = Device::open();
   const Graph graph = load_graph(a.model);
   Executable exe = compile(graph, device);
@@ -214,7 +167,27 @@ void profile_graph_file(const ProfileArguments& a) {
   for (int i = 0; i < 3; ++i) run([](const char*, const auto& work) { work(); });
   Profiler profiler(device);
   for (int i = 0; i < a.runs; ++i) run([&](const char* name, const auto& work) { profiler.span(name, work); });
-  report(a, files, profiler.finish(), device, model_name(a.model), exe.report());
+  write_report(a, files, profiler.finish(), device, model_name(a.model), exe.report());
+}
+
+void profile_onnx(const ProfileArguments& a) {
+  ReportFiles files(a);
+  const Device device = Device::open();
+  set_default_device(device);
+  const auto model = onnx::Model::load(a.model, {.device = device, .fallback = fallback_device(a.fallback)});
+  const std::vector<onnx::NamedValue> inputs =
+      make_inputs(a.model, model.inputs(), a.inputs, [](const std::string&) {});
+  std::vector<onnx::PortValue> outputs;
+  const auto run = [&](auto&& span) {
+    span("run", [&] {
+      outputs = model.run_values(inputs);
+      device.wait();
+    });
+  };
+  for (int i = 0; i < 3; ++i) run([](const char*, const auto& work) { work(); });
+  Profiler profiler(device);
+  for (int i = 0; i < a.runs; ++i) run([&](const char* name, const auto& work) { profiler.span(name, work); });
+  write_report(a, files, profiler.finish(), device, model_name(a.model), {}, model.description().weight_bytes);
 }
 
 // The environment of the program that is profiled: this one's, with the settings of the command line and the file for
@@ -267,7 +240,7 @@ std::string run_program(const std::vector<std::string>& program, const std::file
 }
 
 void profile_program(const ProfileArguments& a) {
-  Files files(a);
+  ReportFiles files(a);
   const TemporaryFile trace(std::filesystem::temp_directory_path() / std::format("weft-profile-{}.json", getpid()));
   const std::string failure = run_program(a.program, trace.path());
   std::ifstream file(trace.path(), std::ios::binary);
@@ -280,7 +253,7 @@ void profile_program(const ProfileArguments& a) {
   std::string title;
   for (const std::string& word : a.program) title += (title.empty() ? "" : " ") + word;
   const Device device = Device::open(profile.device);
-  report(a, files, std::move(profile), device, std::move(title));
+  write_report(a, files, std::move(profile), device, std::move(title));
   if (!failure.empty()) throw InvalidArgument("the profile is of a program that {}", failure);
 }
 
@@ -296,27 +269,38 @@ void add_profile(CLI::App& app) {
   embed->footer(std::string(kInputHelp) +
                 "\nExample: weft profile embed --model MODEL --html profile.html notes.txt\n");
   embed->callback([a] { profile_embed(*a); });
-  CLI::App* graph =
-      command->add_subcommand("graph", "A model's graph on random tokens of one shape; a graph in a file");
+  CLI::App* graph = command->add_subcommand(
+      "graph", "A model's graph on random tokens of one shape; a model of ONNX; a graph in a file");
   graph
-      ->add_option("MODEL", a->model,
-                   "Directory in Hugging Face's layout, or a graph in a file, FILE.safetensors, as save(path, graph) "
-                   "writes it")
+      ->add_option(
+          "MODEL", a->model,
+          "Directory in Hugging Face's layout, FILE.onnx, or a graph in a file, FILE.safetensors, as save(path, graph) "
+          "writes it")
       ->required()
       ->check(check_path);
   add_common(*graph, *a);
   graph->add_option("--length", a->length, "Tokens a sentence")->check(whole_number(1, 65536))->capture_default_str();
   graph->footer(
-      "A graph in a file runs on random numbers between -1 and 1; integers are 0 and 1, numbers of the graph 1.\n"
+      "A graph in a file runs on random numbers between -1 and 1; integers are 0 and 1, numbers of the graph 1. A "
+      "model\n"
+      "of ONNX runs on what weft run makes of its inputs; weft run --profile takes pictures, sounds and texts.\n"
       "Examples\n"
       "  weft profile graph MODEL --batch 32 --length 128 --trace trace.json\n"
-      "  weft profile graph step.safetensors --html step.html\n");
+      "  weft profile graph step.safetensors --html step.html\n"
+      "  weft profile graph resnet50.onnx --shape batch=8 --html resnet50.html\n");
+  add_shape_options(*graph, a->inputs);
+  add_fallback(*graph, a->fallback);
   graph->callback([a, graph] {
+    const bool is_onnx = has_suffix(a->model, ".onnx");
+    for (const char* option : {"--shape", "--fallback"}) {
+      if (!is_onnx && graph->count(option)) throw CLI::ValidationError(option, "is for models of ONNX");
+    }
+    if (is_onnx && is_graph_file(*graph, a->model, {"--batch", "--length"})) return profile_onnx(*a);
     if (is_graph_file(*graph, a->model, {"--batch", "--length"})) return profile_graph_file(*a);
     profile_graph(*a);
   });
   CLI::App* run = command->add_subcommand("run", "Any program that uses Weft; also: weft profile -- PROGRAM ARGS…");
-  add_report(*run, *a);
+  add_report_options(*run, *a);
   run->add_option("PROGRAM", a->program, "The program and its arguments, after --")->required();
   run->footer(
       "The profile is of the first device that the program opens, from then until the program ends.\n"

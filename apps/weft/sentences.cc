@@ -14,7 +14,11 @@
 namespace weft::app {
 
 void add_sentence_arguments(CLI::App& command, SentenceArguments& a) {
-  command.add_option("--model", a.model, "Directory of a BERT or DistilBERT encoder in Hugging Face's layout")
+  command
+      .add_option("--model", a.model,
+                  "Directory of a BERT or DistilBERT encoder in Hugging Face's layout, or an encoder in ONNX's format: "
+                  "FILE.onnx, or a "
+                  "directory that has onnx/model.onnx, with its tokenizer")
       ->required()
       ->check(check_path);
   command

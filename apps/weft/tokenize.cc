@@ -1,6 +1,7 @@
 // weft tokenize: prints token ids as a model receives them.
 
 #include "commands.h"
+#include "onnx_sentences.h"
 #include "output.h"
 #include "sentences.h"
 #include "weft/models.h"
@@ -18,8 +19,9 @@ void add_tokenize(CLI::App& app) {
                   "Example: echo 'One sentence.' | weft tokenize --model MODEL -\n");
   command->callback([a] {
     say_if_typed(a->input);
-    const text::Tokenizer tokenizer =
-        text::Tokenizer::load(a->model).with_prompt(models::prompt_text(a->model, a->prompt));
+    const auto file = find_onnx(a->model);
+    const std::filesystem::path folder = file ? folder_of_onnx(*file) : std::filesystem::path(a->model);
+    const text::Tokenizer tokenizer = text::Tokenizer::load(folder).with_prompt(models::prompt_text(folder, a->prompt));
     constexpr std::size_t kWindow = 4096;
     SentenceQueue sentences(*a, 2 * kWindow);
     Output out("-");

@@ -1,6 +1,7 @@
 #include "device.h"
 
 #include <weft/error.h>
+#include <weft/process.h>
 
 #include <cstdlib>
 #include <exception>
@@ -10,7 +11,6 @@
 #include <variant>
 
 #include "mlx/backend/gpu/device_info.h"
-#include "process_end.h"
 
 namespace mlx::core {
 namespace webgpu {
@@ -28,8 +28,8 @@ const weft::gpu::Device& device() {
   // Never destroyed: threads of MLX's CPU streams may use it until the process ends.
   static const auto* device = [] {
     auto* device = new weft::gpu::Device(weft::gpu::Device::open());
-    // Drivers end in handlers that were set up earlier, and so run later.
-    at_process_end([] {
+    weft::end_before_static_objects();
+    weft::at_process_end([] {
       if (Recorder* const made = recorder_made.load()) made->exit();
     });
     return device;
@@ -50,14 +50,14 @@ bool available() {
 }
 
 void Marker::wait() {
-  const UsesGpu uses;
+  const weft::InWeft uses;
   if (!ended_) recorder().submit();
   if (!batch_->submitted) recorder().encoder().finish();
   if (batch_->done) batch_->done->wait();
 }
 
 bool Marker::ready() {
-  const UsesGpu uses;
+  const weft::InWeft uses;
   return batch_->submitted && (!batch_->done || batch_->done->ready());
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <weft/error.h>
+#include <weft/process.h>
 
 #include <algorithm>
 #include <memory>
@@ -11,7 +12,6 @@
 #include "allocator.h"
 #include "device.h"
 #include "mlx/primitives.h"
-#include "process_end.h"
 
 namespace mlx::core::gpu {
 
@@ -67,7 +67,7 @@ void new_thread_unsafe_stream(Stream s) {
 }
 
 void eval(array& arr) {
-  const webgpu::UsesGpu uses;
+  const weft::InWeft uses;
   check_stream(arr.primitive().stream());
   auto outputs = arr.outputs();
   // A tracer's inputs are needed again, so they are not donated.
@@ -85,21 +85,21 @@ void eval(array& arr) {
 }
 
 void finalize(Stream s) {
-  const webgpu::UsesGpu uses;
+  const weft::InWeft uses;
   check_stream(s);
   webgpu::recorder().submit_soon();
   webgpu::recorder().limit_batches();
 }
 
 void synchronize(Stream s) {
-  const webgpu::UsesGpu uses;
+  const weft::InWeft uses;
   check_stream(s);
   webgpu::recorder().submit()->wait();
 }
 
 void clear_streams() {
-  if (!webgpu::is_forked() && webgpu::available()) {
-    const webgpu::UsesGpu uses;
+  if (!weft::is_forked() && webgpu::available()) {
+    const weft::InWeft uses;
     webgpu::recorder().submit()->wait();
   }
   thread_streams().clear();

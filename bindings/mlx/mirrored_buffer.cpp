@@ -1,6 +1,7 @@
 #include "mirrored_buffer.h"
 
 #include <weft/error.h>
+#include <weft/process.h>
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +9,6 @@
 #include <utility>
 
 #include "mlx/memory.h"
-#include "process_end.h"
 
 namespace mlx::core::webgpu {
 namespace {
@@ -21,11 +21,11 @@ constexpr std::size_t kKeptHost =
 template <class T>
 void release(T handle) {
   if (!handle) return;
-  if (is_forked()) {
+  if (weft::is_forked()) {
     new T(std::move(handle));
     return;
   }
-  const UsesGpu uses;
+  const weft::InWeft uses;
   handle = {};
 }
 
@@ -110,7 +110,7 @@ bool MirroredBuffer::is_elsewhere() {
 }
 
 void* MirroredBuffer::host() {
-  std::optional<UsesGpu> uses;
+  std::optional<weft::InWeft> uses;
   if (is_elsewhere()) uses.emplace();
   std::unique_lock lock(mutex_);
   detach(lock);
@@ -133,7 +133,7 @@ void* MirroredBuffer::host() {
 }
 
 void MirroredBuffer::start_readback() {
-  const UsesGpu uses;
+  const weft::InWeft uses;
   std::unique_lock lock(mutex_);
   if (whole_) return;
   while (current_ == kDevice && !readback(lock)) continue;

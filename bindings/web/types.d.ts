@@ -121,3 +121,5 @@ export function compile<A extends unknown[], T>(f: (...given: A) => T): ((...giv
 
 // Sentence encoders.
 export * as models from './models.js';
+// Models in ONNX's format.
+export * as onnx from './onnx.js';

@@ -68,7 +68,7 @@ site_web() {
   local site=$web_build/site
   rm -rf -- "$site"
   mkdir -p "$site/weft"
-  cp -- "$project"/web/*.{html,css,js,svg,safetensors} "$site"
+  cp -- "$project"/web/*.{html,css,js,svg,safetensors} "$project/examples/data/digits.onnx" "$site"
   cp -- "$web_build"/package/*.{js,wasm} "$project/LICENSE" "$site/weft"
 }
 

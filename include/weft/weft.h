@@ -44,6 +44,7 @@
 #include "weft/onnx.h"
 #include "weft/pooling.h"
 #include "weft/print.h"
+#include "weft/process.h"
 #include "weft/profile.h"
 #include "weft/profile_report.h"
 #include "weft/quantization.h"

@@ -84,6 +84,8 @@ kernels::Plan plan_call(const ScheduledCall& call, const Device& device, std::sp
 }
 
 void plan_calls(Schedule& schedule, const Device& device, kernels::PlanFor purpose) {
+  // Scratch memory of an earlier plan is not among the storages any more.
+  for (ScheduledCall& call : schedule.calls) call.scratch = -1;
   const std::vector<int> memory_of = first_in_place(schedule);
   std::string refused;
   int count = 0;
@@ -99,7 +101,6 @@ void plan_calls(Schedule& schedule, const Device& device, kernels::PlanFor purpo
     throw Unsupported("{} cannot run {} of {} kernels:{}", device.name(), count, schedule.calls.size(), refused);
   }
   for (ScheduledCall& call : schedule.calls) {
-    call.scratch = -1;
     if (call.plan.scratch() == 0) continue;
     call.scratch = static_cast<int>(schedule.storages.size());
     schedule.storages.push_back({.bytes = call.plan.scratch()});

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-// A page's files, which the build embeds (cmake/embed_page.cmake).
+// A page's files, which the build embeds (cmake/generated/embed_page.cmake).
 struct PageTexts {
   const char* markup;
   const char* style;

@@ -48,6 +48,10 @@ std::optional<MappedBytes> map_file(const std::filesystem::path& path);
 // is not open. Elsewhere: null.
 std::FILE* open_descriptor(int descriptor);
 
+// Loads a shared library, as the system finds it, for good. What it says if it cannot: it names the library, or the one
+// that this needs and that is missing. Elsewhere: nothing.
+std::optional<std::string> cannot_load(const std::string& library);
+
 // Gives a file the owner and the group of another, as far as this process may. Elsewhere: does nothing.
 void copy_owner(const std::filesystem::path& from, const std::filesystem::path& to);
 

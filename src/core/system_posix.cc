@@ -1,6 +1,7 @@
 #include "core/compiler.h"
 #if WEFT_POSIX
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -90,6 +91,12 @@ std::FILE* open_descriptor(int descriptor) {
   std::FILE* stream = ::fdopen(own, "wb");
   if (!stream) ::close(own);
   return stream;
+}
+
+std::optional<std::string> cannot_load(const std::string& library) {
+  if (dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) return std::nullopt;
+  const char* const why = dlerror();
+  return why ? why : "unknown";
 }
 
 void copy_owner(const std::filesystem::path& from, const std::filesystem::path& to) {

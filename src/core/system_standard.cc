@@ -30,6 +30,8 @@ std::FILE* open_descriptor(int) {
   return nullptr;
 }
 
+std::optional<std::string> cannot_load(const std::string&) { return std::nullopt; }
+
 void copy_owner(const std::filesystem::path&, const std::filesystem::path&) {}
 
 void prefetch(std::span<const std::byte>) {}

@@ -6,6 +6,7 @@
 #include "core/ascii.h"
 #include "core/format.h"
 #include "core/nearest.h"
+#include "gpu/driver_problems.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 
@@ -30,7 +31,9 @@ std::string list_adapters() {
     out += std::format("{}{} ({}{}, number {})", out.empty() ? "" : ", ", f.info.name, f.info.backend,
                        f.info.software() ? ", software" : "", f.info.index);
   }
-  return out.empty() ? "none (is a Vulkan driver installed?)" : out;
+  if (!out.empty()) return out;
+  for (const std::string& problem : driver_problems()) out += (out.empty() ? "" : "; ") + problem;
+  return std::format("none ({})", out.empty() ? "is a Vulkan driver installed?" : out);
 }
 
 Choice choose(const std::string& asked) {

@@ -1,9 +1,12 @@
 #include "gpu/context.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "core/format.h"
+#include "core/process.h"
 #include "weft/error.h"
 
 namespace weft::gpu {
@@ -13,7 +16,51 @@ namespace {
 constexpr wgpu::ErrorFilter kFilters[] = {wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal,
                                           wgpu::ErrorFilter::Validation};
 
+// Of a device that works when the process ends.
+constexpr std::chrono::seconds kPatience(10);
+
+struct OpenContexts {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Context>> contexts;
+};
+
+void finish(Context& context) {
+  if (context.lost()) return;
+  const std::lock_guard held(context.lock);
+  const auto all = context.mark();
+  const auto start = std::chrono::steady_clock::now();
+  while (!context.done(*all) && std::chrono::steady_clock::now() - start < kPatience) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
 }  // namespace
+
+void finish_at_process_end(const std::shared_ptr<Context>& context) {
+  if (!context->owned || !can_wait()) return;
+  // Never destroyed, as it is used last.
+  static auto& open = *new OpenContexts;
+  {
+    const std::lock_guard lock(open.mutex);
+    std::erase_if(open.contexts, [](const auto& closed) { return closed.expired(); });
+    open.contexts.push_back(context);
+  }
+  static const bool registered = [] {
+    at_process_end([] {
+      std::vector<std::weak_ptr<Context>> contexts;
+      {
+        const std::lock_guard lock(open.mutex);
+        contexts = open.contexts;
+      }
+      for (const auto& weak : contexts) {
+        if (const auto held = weak.lock()) finish(*held);
+      }
+    });
+    end_before_drivers();
+    return true;
+  }();
+  static_cast<void>(registered);
+}
 
 void Failure::raise(std::string_view what) const {
   switch (type) {

@@ -193,6 +193,9 @@ std::shared_ptr<Event> Context::map(const wgpu::Buffer& buffer, wgpu::MapMode mo
   return mapping;
 }
 
+// What the device has at work when the process ends is finished then, for some seconds.
+void finish_at_process_end(const std::shared_ptr<Context>& context);
+
 // While it lives, the thread delivers no user callbacks: it holds a lock, which they may need.
 class CallbacksHeld {
  public:

@@ -50,6 +50,7 @@ Device::Device(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {
     const std::lock_guard held(impl_->context->lock);
     impl_->context->opened = impl_;
   }
+  finish_at_process_end(impl_->context);
   if (callbacks_come_alone()) impl_->context->listen();
 }
 

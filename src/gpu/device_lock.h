@@ -7,18 +7,22 @@
 #include <thread>
 #include <utility>
 
+#include "core/process.h"
+
 namespace weft::gpu {
 
-// A thread may take it again while it has it. Waiting (Context::wait) lets go of it, however often it was taken.
+// A thread may take it again while it has it. Waiting (Context::wait) lets go of it, however often it was taken. When
+// the process ends (weft/process.h) other threads than the one that ends it stay here.
 class DeviceLock {
  public:
   void lock() {
     const auto self = std::this_thread::get_id();
     if (!held_by_this_thread()) {
-      if (!mutex_.try_lock()) {
-        ++wanted_;
-        mutex_.lock();
-        --wanted_;
+      take();
+      if (devices_end.load(std::memory_order_relaxed) && !ends_the_process()) {
+        mutex_.unlock();
+        stay_at_process_end();
+        take();
       }
       owner_.store(self, std::memory_order_relaxed);
     }
@@ -57,6 +61,13 @@ class DeviceLock {
   };
 
  private:
+  void take() {
+    if (mutex_.try_lock()) return;
+    ++wanted_;
+    mutex_.lock();
+    --wanted_;
+  }
+
   std::mutex mutex_;
   std::atomic<std::thread::id> owner_;
   std::uint32_t depth_ = 0;

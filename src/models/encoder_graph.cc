@@ -248,6 +248,22 @@ Tensor normalized(const Tensor& x) {
   return x / maximum(sqrt(squares), Graph::scalar(1e-12, DType::f32));
 }
 
+// One vector a sentence.
+Tensor vectors_of(Builder& b, Tokens tokens, const SentenceConfig& sentence, std::span<const DenseWeights> dense) {
+  const LabelScope scope("pooling");
+  if (tokens.first > 0) {
+    const Tensor first = Graph::scalar(static_cast<double>(tokens.first), DType::i32);
+    tokens.pooled = logical_and(tokens.pooled, greater_equal(tokens.position, first));
+  }
+  std::vector<Tensor> pooled;
+  for (const Pooling mode : sentence.pooling) pooled.push_back(pool(mode, tokens));
+  Tensor y = pooled.size() == 1 ? pooled[0] : concat(pooled, 1);
+  for (std::size_t i = 0; i < sentence.modules.size(); ++i) {
+    y = sentence.modules[i] ? b.dense(y, *sentence.modules[i], dense[i], std::format("dense.{}", i)) : normalized(y);
+  }
+  return y;
+}
+
 }  // namespace
 
 EncoderWeights read_weights(const EncoderConfig& encoder, const SentenceConfig& sentence, SafeTensors file,
@@ -272,8 +288,14 @@ EncoderWeights read_weights(const EncoderConfig& encoder, const SentenceConfig& 
                         .output_norm = read.norm(layer + n.output_norm, h)});
   }
   read.check_all_used(n.layers, encoder.layers, kHeads);
+  w.dense = read_dense_weights(sentence);
+  return w;
+}
+
+std::vector<DenseWeights> read_dense_weights(const SentenceConfig& sentence) {
+  std::vector<DenseWeights> all;
   for (const SentenceModule& module : sentence.modules) {
-    DenseWeights& weights = w.dense.emplace_back();
+    DenseWeights& weights = all.emplace_back();
     if (!module) continue;
     const DenseModule& d = *module;
     WeightReader dense(SafeTensors::open(d.directory), "");
@@ -281,7 +303,7 @@ EncoderWeights read_weights(const EncoderConfig& encoder, const SentenceConfig& 
     if (d.residual && d.in != d.out) weights.residual = dense.tensor("residual.weight", {d.out, d.in});
     dense.check_all_used("linear", 0, {});
   }
-  return w;
+  return all;
 }
 
 void for_each_weight(EncoderWeights& weights, const std::function<void(Weight&)>& f) {
@@ -360,26 +382,27 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
 
   b.end_layers();
 
-  // One vector a sentence.
-  const LabelScope scope("pooling");
-  Tokens tokens{.vectors = x,
-                .lengths = reshape(lengths, {batch, 1, 1}),
-                .position = expand_dims(position, 2),
-                .pooled = expand_dims(visible, 2),
-                .first = unpooled};
-  if (unpooled > 0) {
-    const Tensor first = Graph::scalar(static_cast<double>(unpooled), DType::i32);
-    tokens.pooled = logical_and(tokens.pooled, greater_equal(tokens.position, first));
-  }
-  std::vector<Tensor> pooled;
-  for (const Pooling mode : sentence.pooling) pooled.push_back(pool(mode, tokens));
-  Tensor y = pooled.size() == 1 ? pooled[0] : concat(pooled, 1);
-  for (std::size_t i = 0; i < sentence.modules.size(); ++i) {
-    y = sentence.modules[i] ? b.dense(y, *sentence.modules[i], weights.dense[i], std::format("dense.{}", i))
-                            : normalized(y);
-  }
-  graph.output("embeddings", y);
+  const Tokens tokens{.vectors = x,
+                      .lengths = reshape(lengths, {batch, 1, 1}),
+                      .position = expand_dims(position, 2),
+                      .pooled = expand_dims(visible, 2),
+                      .first = unpooled};
+  graph.output("embeddings", vectors_of(b, tokens, sentence, weights.dense));
   return graph;
+}
+
+Tensor sentence_vectors(const Tensor& x, const Tensor& lengths, const SentenceConfig& sentence,
+                        std::span<const DenseWeights> dense, std::int64_t unpooled) {
+  Graph names;
+  Builder b(names);
+  const std::int64_t batch = x.shape()[0], length = x.shape()[1];
+  std::vector<std::int32_t> steps(static_cast<std::size_t>(length));
+  std::iota(steps.begin(), steps.end(), 0);
+  const Tensor position = Graph::constant(TensorData::of<std::int32_t>(DType::i32, {1, length, 1}, steps), "positions");
+  const Tensor of_rows = reshape(lengths, {batch, 1, 1});
+  return vectors_of(
+      b, {.vectors = x, .lengths = of_rows, .position = position, .pooled = less(position, of_rows), .first = unpooled},
+      sentence, dense);
 }
 
 }  // namespace weft::models

@@ -58,6 +58,14 @@ Graph encoder_graph(const EncoderConfig& encoder, const SentenceConfig& sentence
                     std::span<const std::int32_t> type_ids, std::int64_t unpooled, std::int64_t batch,
                     std::int64_t length);
 
+// Those of the dense modules alone.
+std::vector<DenseWeights> read_dense_weights(const SentenceConfig& sentence);
+
+// The vectors of a batch's sentences, [batch, dimension], of those of their tokens, f32 [batch, length, hidden], and of
+// their lengths, i32 [batch]: what encoder_graph() makes of its last layer.
+Tensor sentence_vectors(const Tensor& tokens, const Tensor& lengths, const SentenceConfig& sentence,
+                        std::span<const DenseWeights> dense, std::int64_t unpooled);
+
 std::int64_t embedding_dimension(const EncoderConfig& encoder, const SentenceConfig& sentence);
 
 }  // namespace weft::models

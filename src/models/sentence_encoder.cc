@@ -23,6 +23,8 @@ constexpr std::int64_t kLengthStep = 8, kLengthStepOnCpu = 4;
 // Bytes of a batch's largest tensor, so that memory does not grow with the batch that is asked for. Batches of so many
 // tokens keep any device busy.
 constexpr std::int64_t kLargestTensor = 256 << 20;
+// Sentences that are sorted by length together.
+constexpr std::size_t kWindow = 8192;
 // That many are kept.
 constexpr std::size_t kExecutables = 64;
 
@@ -283,7 +285,19 @@ Graph SentenceEncoder::graph(int batch, int length) const { return impl_->graph(
 Executable SentenceEncoder::executable(int batch, int length) { return impl_->executable(batch, length); }
 
 Tensor SentenceEncoder::embed(std::span<const std::string> sentences) {
-  return embed_ids(tokenizer().encode_batch(sentences));
+  if (sentences.size() <= kWindow || impl_->options.progress) return embed_ids(tokenizer().encode_batch(sentences));
+  // While the device works on one window, the next one's tokens are made.
+  const auto columns = static_cast<std::int64_t>(dimension());
+  Tensor all(device(), DType::f32, {static_cast<std::int64_t>(sentences.size()), columns});
+  const View rows = all.view();
+  for (std::size_t first = 0; first < sentences.size(); first += kWindow) {
+    const auto window = sentences.subspan(first, std::min(kWindow, sentences.size() - first));
+    const Tensor part = embed_ids(tokenizer().encode_batch(window));
+    const View target(rows.buffer, rows.offset + first * static_cast<std::uint64_t>(columns) * sizeof(float),
+                      DType::f32, {static_cast<std::int64_t>(window.size()), columns});
+    run_kernels(device(), [&](Stream& stream) { kernels::copy(stream, part.view(), target); });
+  }
+  return all;
 }
 
 Tensor SentenceEncoder::embed_ids(std::span<const text::Ids> ids) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/format.h"
+#include "onnx/graph_writer.h"
 #include "onnx/tracer.h"
 #include "weft/array.h"
 #include "weft/control_flow.h"
@@ -57,7 +58,7 @@ Value boolean_value(bool b) {
 Values branch(Tracer& tracer, const Node& node, const std::string&) {
   const GraphProto &then = graph_of(node, "then_branch"), &otherwise = graph_of(node, "else_branch");
   const Value& condition = node.value(0);
-  if (!condition.data) {
+  if (!condition.data && tracer.may_wait()) {
     const auto made = tracer.in_graph([&] {
       const auto of = [&](const GraphProto& graph, std::string_view part) {
         return [&tracer, &node, &graph, part] { return tensors_of(tracer.call_graph(graph, node, part, {})); };
@@ -117,7 +118,7 @@ Values loop(Tracer& tracer, const Node& node, const std::string& path) {
     if (made) return *made;
   }
   // One that tests a condition.
-  if (scanned == 0 && carried && (!test_known || !counts || !count_known || most > kFewTurns)) {
+  if (tracer.may_wait() && scanned == 0 && carried && (!test_known || !counts || !count_known || most > kFewTurns)) {
     const auto made = tracer.in_graph([&] {
       Tensors initial{Graph::scalar(Number(0), DType::i64),
                       tests ? node.in(1).reshape({}) : Graph::scalar(Number(1), DType::boolean)};
@@ -259,6 +260,7 @@ Values scan_graph(Tracer& tracer, const Node& node, const std::string&) {
 const Values& sequence_of(const Node& node, std::size_t i) {
   const Value& v = node.value(i);
   if (!v.sequence) node.fail("operand {} is no sequence", i);
+  node.tracer().charge(v.sequence->size());
   return *v.sequence;
 }
 Value sequence_value(Values values) {
@@ -305,12 +307,15 @@ Values split_to_sequence(Tracer&, const Node& node, const std::string&) {
   const std::int64_t size = x.shape()[axis];
   Ints sizes;
   bool keeps = true;
+  constexpr std::int64_t kMostParts = 1 << 16;
+  if (!node.has(1) && size > kMostParts) node.lacks("{} parts", size);
   if (!node.has(1)) {
     sizes.assign(static_cast<std::size_t>(size), 1);
     keeps = node.integer("keepdims", 1) != 0;
   } else if (node.in(1).rank() == 0) {
     const std::int64_t part = node.integer_of(1);
     if (part < 1) node.fail("parts of {} elements", part);
+    if (size / part > kMostParts) node.lacks("{} parts", size / part);
     for (std::int64_t at = 0; at < size; at += part) sizes.push_back(std::min(part, size - at));
   } else {
     sizes = node.integers_of(1);
@@ -386,7 +391,101 @@ constexpr ControlRow kRows[] = {
     {"OptionalHasElement", optional_has_element, 15},
 };
 
+// ---- Read backwards: branches and loops of the graph, whose graphs see the names around them
+
+const Graph& subgraph(const Written& w, std::size_t i) { return *w.node()->op().subgraphs()[i]; }
+std::vector<TensorType> result_types(const Written& w) {
+  std::vector<TensorType> types;
+  for (std::size_t i = 0; i < w.results(); ++i) types.push_back(w.result(i));
+  return types;
+}
+std::span<const std::string> from(const Written& w, std::size_t first) { return std::span(w.all()).subspan(first); }
+
+ValueNames branch_written(const Written& w) {
+  GraphWriter& writer = w.writer();
+  const auto made = [&](std::size_t i, const char* name) {
+    return writer.inner(name, {}, result_types(w), [&] { return writer.inlined(subgraph(w, i), from(w, 1)); });
+  };
+  return w.nodes("If", ValueNames{w.in(0)}, w.results(),
+                 {{"then_branch", made(0, "then")}, {"else_branch", made(1, "otherwise")}});
+}
+
+ValueNames while_written(const Written& w) {
+  GraphWriter& writer = w.writer();
+  const auto carried = static_cast<std::size_t>(w.integer("carries"));
+  const std::span<const std::string> shared = from(w, carried);
+  const auto condition = [&](ValueNames carries) {
+    carries.insert(carries.end(), shared.begin(), shared.end());
+    return w.reshape(writer.inlined(subgraph(w, 0), carries)[0], {});
+  };
+  const ValueNames first(w.all().begin(), w.all().begin() + static_cast<std::ptrdiff_t>(carried));
+  const std::string begins = condition(first);
+  std::vector<WrittenPort> inputs{{writer.fresh_name(), {DType::i64, {}}}, {writer.fresh_name(), {DType::boolean, {}}}};
+  std::vector<TensorType> outputs{{DType::boolean, {}}};
+  ValueNames names;
+  for (std::size_t i = 0; i < carried; ++i) {
+    names.push_back(writer.fresh_name());
+    inputs.push_back({names.back(), w.type(i)});
+    outputs.push_back(w.type(i));
+  }
+  const auto body = writer.inner("turn", std::move(inputs), outputs, [&] {
+    ValueNames all = names;
+    all.insert(all.end(), shared.begin(), shared.end());
+    ValueNames next = writer.inlined(subgraph(w, 1), all);
+    next.insert(next.begin(), condition(next));
+    return next;
+  });
+  ValueNames operands{"", begins};
+  operands.insert(operands.end(), first.begin(), first.end());
+  return w.nodes("Loop", operands, carried, {{"body", body}});
+}
+
+ValueNames scan_written(const Written& w) {
+  GraphWriter& writer = w.writer();
+  const auto carried = static_cast<std::size_t>(w.integer("carries")),
+             sliced = static_cast<std::size_t>(w.integer("slices"));
+  const std::int64_t length = w.integer("length"), way = w.flag("reverse");
+  const bool keeps = w.flag("keep_carries");
+  // The index of the slice is one more that is scanned.
+  const std::string places =
+      w.node("Range", {w.scalar(0, DType::i32), w.scalar(length, DType::i32), w.scalar(1, DType::i32)});
+  ValueNames operands(w.all().begin(), w.all().begin() + static_cast<std::ptrdiff_t>(carried + sliced)), names;
+  operands.push_back(places);
+  std::vector<WrittenPort> inputs;
+  std::vector<TensorType> outputs;
+  for (std::size_t i = 0; i <= carried + sliced; ++i) {
+    TensorType type = i < carried + sliced ? w.type(i) : TensorType{DType::i32, {length}};
+    if (i >= carried) type.shape.erase(0);
+    names.push_back(writer.fresh_name());
+    inputs.push_back({names.back(), type});
+    if (i < carried) outputs.push_back(type);
+  }
+  for (std::size_t i = carried; i < w.results(); ++i) {
+    TensorType type = w.result(i);
+    type.shape.erase(0);
+    outputs.push_back(type);
+  }
+  const auto body = writer.inner("turn", std::move(inputs), outputs, [&] {
+    ValueNames all(names.begin(), names.end() - 1);
+    const std::span<const std::string> shared = from(w, carried + sliced);
+    all.insert(all.end(), shared.begin(), shared.end());
+    ValueNames made = writer.inlined(subgraph(w, 0), all, std::span(&names.back(), 1));
+    if (keeps) made.insert(made.end(), names.begin(), names.begin() + static_cast<std::ptrdiff_t>(carried));
+    return made;
+  });
+  const Ints in_ways(sliced + 1, way), out_ways(w.results() - carried, way);
+  WrittenAttributes attributes{
+      {"body", body}, {"num_scan_inputs", static_cast<std::int64_t>(sliced + 1)}, {"scan_input_directions", in_ways}};
+  if (!out_ways.empty()) attributes.push_back({"scan_output_directions", out_ways});
+  return w.nodes("Scan", operands, w.results(), std::move(attributes));
+}
+
+constexpr WriteRow kWritten[] = {by("cond", branch_written), by("while_loop", while_written),
+                                 by("scan_loop", scan_written)};
+
 }  // namespace
+
+OperatorRows control_written() { return {"", {}, kWritten}; }
 
 std::span<const ControlRow> control_rows() { return kRows; }
 

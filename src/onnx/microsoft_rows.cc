@@ -311,7 +311,11 @@ Tensors dynamic_quantize_lstm(const Node& n) {
   if (!is_usual) {
     // Of these the state is not quantised.
     const auto weights = [&](std::size_t i, std::size_t scale) {
-      const auto placed = [](const Tensor& t) { return reshape(t, {t.shape()[0], 1, t.size() / t.shape()[0]}); };
+      const auto placed = [&](const Tensor& t) {
+        if (t.rank() < 1 || t.shape()[0] < 1)
+          n.fail("a scale or zero point is {}, expected one or more directions", to_string(t.shape()));
+        return reshape(t, {t.shape()[0], 1, t.size() / t.shape()[0]});
+      };
       const Tensor zero = n.maybe(scale + 1);
       return permute(dequantize(n.in(i), placed(n.in(scale)), zero.defined() ? placed(zero) : zero), {0, 2, 1});
     };

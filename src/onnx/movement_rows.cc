@@ -8,6 +8,7 @@
 #include "onnx/node.h"
 #include "onnx/tracer.h"
 #include "onnx/value.h"
+#include "onnx/write.h"
 #include "weft/array.h"
 #include "weft/creation.h"
 #include "weft/device.h"
@@ -192,7 +193,7 @@ Tensors split(const Node& n) {
   if (const auto sizes = n.integers(13, 1, "split")) return weft::split(x, *sizes, axis);
   const std::int64_t size = x.shape()[axis], results = static_cast<std::int64_t>(n.results());
   const std::int64_t parts = n.version() >= 18 ? n.integer("num_outputs", results) : results;
-  if (parts < 1) n.fail("{} parts", parts);
+  if (parts < 1 || parts > std::max<std::int64_t>(results, 1 << 16)) n.fail("{} parts, and {} results", parts, results);
   if (n.version() < 18 && size % parts != 0) n.fail("axis {} of {} in {} parts", axis, to_string(x.shape()), parts);
   Ints sizes;
   for (std::int64_t i = 0, left = size; i < parts; ++i) {
@@ -598,8 +599,299 @@ constexpr OperatorRow kRows[] = {
     {"Range", one<range>, 11},
 };
 
+// ---- Read backwards
+
+Ints ints_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+std::string reshape_written(const Written& w) { return w.reshape(w.in(0), w.result().shape); }
+std::string permute_written(const Written& w) { return w.transpose(w.in(0), w.integers("order")); }
+std::string broadcast_written(const Written& w) {
+  return w.node("Expand", {w.in(0), w.constant(ints_of(w.result().shape))});
+}
+std::string identity_written(const Written& w) { return w.in(0); }
+
+std::string slice_written(const Written& w) {
+  const std::int64_t step = w.has("step") ? w.integer("step") : 1, end = w.integer("end");
+  // Down to the first element: behind the end of all numbers.
+  const bool first = step < 0 && end < 0;
+  return w.slice(w.in(0), w.integer("axis"), w.integer("begin"),
+                 first ? std::numeric_limits<std::int64_t>::min() + 1 : end, step);
+}
+
+// Rows by a list of positions that is known.
+std::string picked(const Written& w, const std::string& x, std::int64_t axis, const Shape& shape, const Ints& places) {
+  return w.node("Gather", {x, w.constant(TensorData::of<std::int64_t>(shape, std::span<const std::int64_t>(places)))},
+                {{"axis", axis}});
+}
+constexpr std::int64_t kMostPlaces = 1 << 24;
+
+std::string windows_written(const Written& w) {
+  const std::int64_t axis = w.integer("axis"), size = w.integer("size");
+  const std::int64_t step = w.has("step") ? w.integer("step") : 1,
+                     dilation = w.has("dilation") ? w.integer("dilation") : 1;
+  const std::int64_t count = w.result().shape[static_cast<int>(axis) + 1];
+  if (size * count > kMostPlaces) w.lacks("windows of {} elements", size * count);
+  Ints places;
+  for (std::int64_t j = 0; j < size; ++j) {
+    for (std::int64_t t = 0; t < count; ++t) places.push_back(t * step + j * dilation);
+  }
+  return picked(w, w.in(0), axis, {size, count}, places);
+}
+
+std::string concat_written(const Written& w) { return w.concat(w.all(), w.integer("axis")); }
+
+// Indices of a type that ONNX takes.
+std::string indices_in(const Written& w, std::size_t i) {
+  const DType type = w.dtype(i);
+  return type == DType::i32 || type == DType::i64 ? w.in(i) : w.cast(w.in(i), type, DType::i64);
+}
+std::string gather_written(const Written& w) {
+  return w.node("Gather", {w.in(0), indices_in(w, 1)}, {{"axis", w.integer("axis")}});
+}
+std::string gather_elements_written(const Written& w) {
+  const std::int64_t axis = w.integer("axis");
+  Shape wide = w.shape(0);
+  std::string x = w.in(0), indices = indices_in(w, 1);
+  Shape all = w.shape(1);
+  for (int d = 0; d < wide.rank(); ++d) {
+    if (d == axis) continue;
+    wide[d] = std::max(wide[d], all[d]);
+    if (all[d] == 1 && w.result().shape[d] > 1) all[d] = w.result().shape[d];
+  }
+  if (wide != w.shape(0)) x = w.node("Expand", {x, w.constant(ints_of(wide))});
+  if (all != w.shape(1)) indices = w.node("Expand", {indices, w.constant(ints_of(all))});
+  return w.node("GatherElements", {x, indices}, {{"axis", axis}});
+}
+std::string gather_nd_written(const Written& w) {
+  return w.node("GatherND", {w.in(0), w.cast(w.in(1), w.dtype(1), DType::i64)}, {{"batch_dims", w.integer("batch")}});
+}
+
+WrittenAttribute scatter_reduction(const Written& w) {
+  const std::string op = w.text("op");
+  return {"reduction", op == "assign" || op.empty() ? std::string("none") : op};
+}
+std::string scatter_elements_written(const Written& w) {
+  return w.node("ScatterElements", {w.in(0), indices_in(w, 1), w.in(2)},
+                {{"axis", w.integer("axis")}, scatter_reduction(w)});
+}
+// Rows: each element by its row's index.
+std::string scatter_rows(const Written& w) {
+  const auto axis = static_cast<int>(w.integer("axis"));
+  const std::int64_t count = element_count(w.shape(1));
+  Shape updates = w.shape(0), list = Shape::filled(w.rank(0), 1);
+  updates[axis] = list[axis] = count;
+  const std::string indices = w.node("Expand", {w.reshape(indices_in(w, 1), list), w.constant(ints_of(updates))});
+  return w.node("ScatterElements", {w.in(0), indices, w.reshape(w.in(2), updates)},
+                {{"axis", std::int64_t{axis}}, scatter_reduction(w)});
+}
+std::string scatter_nd_written(const Written& w) {
+  if (w.integer("batch") != 0) w.lacks("scatter_nd of a batch");
+  return w.node("ScatterND", {w.in(0), w.cast(w.in(1), w.dtype(1), DType::i64), w.in(2)}, {scatter_reduction(w)});
+}
+
+// The first elements, clamped so that the part lies inside: i64 [axes].
+std::string starts_written(const Written& w, std::size_t i, const Ints& axes, const Shape& part) {
+  Ints most;
+  for (const std::int64_t a : axes) most.push_back(w.shape(0)[static_cast<int>(a)] - part[static_cast<int>(a)]);
+  const std::string starts =
+      w.reshape(w.cast(w.in(i), w.dtype(i), DType::i64), {static_cast<std::int64_t>(axes.size())});
+  return w.node("Max", {w.node("Min", {starts, w.constant(most)}), w.constant(Ints(axes.size()))});
+}
+std::string dynamic_slice_written(const Written& w) {
+  const Ints axes = w.integers("axes"), all = w.integers("sizes");
+  const Shape part = shape_of(all);
+  const std::string starts = starts_written(w, 1, axes, part);
+  Ints sizes;
+  for (const std::int64_t a : axes) sizes.push_back(part[static_cast<int>(a)]);
+  std::string y = w.node("Slice", {w.in(0), starts, w.node("Add", {starts, w.constant(sizes)}), w.constant(axes)});
+  for (int d = 0; d < part.rank(); ++d) {
+    if (!std::ranges::count(axes, d) && part[d] != w.shape(0)[d]) y = w.slice(y, d, 0, part[d]);
+  }
+  return w.reshape(y, part);
+}
+std::string dynamic_update_slice_written(const Written& w) {
+  const Ints axes = w.integers("axes");
+  const Shape& part = w.shape(1);
+  const std::int64_t rank = part.rank(), count = element_count(part);
+  if (rank == 0) return w.in(1);
+  if (count * rank > kMostPlaces) w.lacks("an update of {} elements", count);
+  const std::string starts = starts_written(w, 2, axes, part);
+  ValueNames all;
+  for (std::int64_t d = 0; d < rank; ++d) {
+    const auto at = std::ranges::find(axes, d) - axes.begin();
+    const bool moves = at < static_cast<std::ptrdiff_t>(axes.size());
+    all.push_back(moves ? w.slice(starts, 0, at, at + 1) : w.constant({0}));
+  }
+  Ints places;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t left = i;
+    Ints place(static_cast<std::size_t>(rank));
+    for (std::int64_t d = rank - 1; d >= 0; --d) {
+      place[static_cast<std::size_t>(d)] = left % part[static_cast<int>(d)];
+      left /= part[static_cast<int>(d)];
+    }
+    places.insert(places.end(), place.begin(), place.end());
+  }
+  Shape shape = part;
+  shape.push_back(rank);
+  const std::string grid = w.constant(TensorData::of<std::int64_t>(shape, std::span<const std::int64_t>(places)));
+  return w.node("ScatterND", {w.in(0), w.node("Add", {grid, w.concat(all, 0)}), w.in(1)});
+}
+
+// The element of an axis of n elements that stands at i, which may be outside.
+std::int64_t element_at(const std::string& mode, std::int64_t i, std::int64_t n) {
+  const auto rest = [](std::int64_t a, std::int64_t b) { return ((a % b) + b) % b; };
+  if (mode == "edge") return std::clamp<std::int64_t>(i, 0, n - 1);
+  if (mode == "wrap") return rest(i, n);
+  if (mode == "symmetric") {
+    const std::int64_t at = rest(i, 2 * n);
+    return at < n ? at : 2 * n - 1 - at;
+  }
+  if (n == 1) return 0;
+  const std::int64_t at = rest(i, 2 * (n - 1));
+  return at < n ? at : 2 * (n - 1) - at;
+}
+std::string pad_written(const Written& w) {
+  const Ints before = w.integers("before"), after = w.integers("after");
+  const std::string mode = w.text("mode");
+  Ints pads = before;
+  pads.insert(pads.end(), after.begin(), after.end());
+  const bool constant = mode.empty() || mode == "constant";
+  if (constant) {
+    const Number value(w.has("value") ? w.number("value") : 0.0);
+    return w.node("Pad", {w.in(0), w.constant(pads), w.scalar(value, w.dtype())});
+  }
+  // ONNX mirrors once, and does not say what cropping changes.
+  bool once = mode != "symmetric";
+  for (std::size_t d = 0; d < before.size(); ++d) {
+    const std::int64_t n = w.shape(0)[static_cast<int>(d)];
+    once &= before[d] >= 0 && after[d] >= 0 && before[d] < n && after[d] < n;
+  }
+  if (once) return w.node("Pad", {w.in(0), w.constant(pads)}, {{"mode", mode}});
+  std::string y = w.in(0);
+  for (std::size_t d = 0; d < before.size(); ++d) {
+    const std::int64_t n = w.shape(0)[static_cast<int>(d)], size = n + before[d] + after[d];
+    if (size > kMostPlaces) w.lacks("an axis of {} elements", size);
+    if (before[d] == 0 && after[d] == 0) continue;
+    Ints places;
+    for (std::int64_t i = 0; i < size; ++i) places.push_back(element_at(mode, i - before[d], n));
+    y = picked(w, y, static_cast<std::int64_t>(d), {size}, places);
+  }
+  return y;
+}
+std::string tile_written(const Written& w) { return w.node("Tile", {w.in(0), w.constant(w.integers("counts"))}); }
+std::string repeat_written(const Written& w) {
+  // Each element becomes a row of its own, which is repeated.
+  std::string y = w.in(0);
+  const Ints counts = w.integers("counts");
+  Shape shape = w.shape(0);
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    const auto d = static_cast<int>(k);
+    if (counts[k] == 1) continue;
+    Shape rows = shape, wide;
+    rows.insert(d + 1, 1);
+    wide = rows;
+    wide[d + 1] = counts[k];
+    shape[d] *= counts[k];
+    y = w.reshape(w.node("Expand", {w.reshape(y, rows), w.constant(ints_of(wide))}), shape);
+  }
+  return y;
+}
+std::string roll_written(const Written& w) {
+  std::string y = w.in(0);
+  const Ints shifts = w.integers("shifts");
+  for (std::size_t k = 0; k < shifts.size(); ++k) {
+    const auto d = static_cast<std::int64_t>(k);
+    const std::int64_t n = w.shape(0)[static_cast<int>(d)];
+    const std::int64_t shift = n == 0 ? 0 : ((shifts[k] % n) + n) % n;
+    if (shift == 0) continue;
+    y = w.concat(ValueNames{w.slice(y, d, n - shift, n), w.slice(y, d, 0, n - shift)}, d);
+  }
+  return y;
+}
+std::string triangle_written(const Written& w) {
+  std::string x;
+  if (w.size() == 0) {
+    const Shape& shape = w.result().shape;
+    x = w.node("Expand", {w.scalar(1, w.result().dtype), w.constant(ints_of(shape))});
+  } else {
+    x = w.in(0);
+  }
+  return w.node("Trilu", {x, w.scalar(w.integer("diagonal"), DType::i64)},
+                {{"upper", std::int64_t{w.text("part") == "upper"}}});
+}
+std::string one_hot_written(const Written& w) {
+  // No index is outside of ONNX's classes; here those that are give no one.
+  const std::int64_t classes = w.integer("classes"), rank = w.result().shape.rank();
+  std::int64_t axis = w.integer("axis");
+  if (axis < 0) axis += rank;
+  Shape each = Shape::filled(static_cast<int>(rank), 1), in = w.shape(0);
+  each[static_cast<int>(axis)] = classes;
+  in.insert(static_cast<int>(axis), 1);
+  Ints all(static_cast<std::size_t>(classes));
+  std::iota(all.begin(), all.end(), 0);
+  const std::string places = w.constant(TensorData::of<std::int64_t>(each, std::span<const std::int64_t>(all)));
+  const std::string hit = w.node("Equal", {w.reshape(w.cast(w.in(0), w.dtype(0), DType::i64), in), places});
+  return w.cast(hit, DType::boolean, w.result().dtype);
+}
+std::string iota_written(const Written& w) {
+  const DType type = w.result().dtype;
+  const bool has_range = type == DType::i32 || type == DType::i64;
+  const DType in = has_range ? type : DType::i64;
+  const std::string y = w.node("Range", {w.scalar(0, in), w.scalar(w.integer("count"), in), w.scalar(1, in)});
+  return w.cast(y, in, type);
+}
+
+// Values, and where they were.
+ValueNames ordered(const Written& w, std::int64_t k, bool largest) {
+  return w.nodes("TopK", ValueNames{w.in(0), w.constant({k})}, 2,
+                 {{"axis", w.integer("axis")}, {"largest", std::int64_t{largest}}, {"sorted", std::int64_t{1}}});
+}
+ValueNames sort_written(const Written& w) {
+  const std::int64_t n = w.shape(0)[static_cast<int>(w.integer("axis"))];
+  const ValueNames both = ordered(w, n, w.flag("descending"));
+  if (w.op() == "argsort") return {w.cast(both[1], DType::i64, w.result().dtype)};
+  return {both[0]};
+}
+ValueNames top_k_written(const Written& w) {
+  const ValueNames both = ordered(w, w.integer("k"), w.flag("largest"));
+  return {both[0], w.cast(both[1], DType::i64, w.result(1).dtype)};
+}
+
+constexpr WriteRow kWritten[] = {
+    by("reshape", written<reshape_written>),
+    by("permute", written<permute_written>),
+    by("broadcast", written<broadcast_written>),
+    by("slice", written<slice_written>),
+    by("windows", written<windows_written>),
+    by("identity", written<identity_written>),
+    by("stop_gradient", written<identity_written>),
+    by("barrier", written<identity_written>),
+    by("checked", written<identity_written>),
+    by("solution", written<identity_written>),
+    by("concat", written<concat_written>),
+    by("gather", written<gather_written>),
+    by("gather_elements", written<gather_elements_written>),
+    by("gather_nd", written<gather_nd_written>),
+    as_function("scatter", written<scatter_rows>),
+    as_function("scatter_elements", written<scatter_elements_written>),
+    as_function("scatter_nd", written<scatter_nd_written>),
+    as_function("dynamic_slice", written<dynamic_slice_written>),
+    as_function("dynamic_update_slice", written<dynamic_update_slice_written>),
+    by("pad", written<pad_written>),
+    by("tile", written<tile_written>),
+    by("repeat", written<repeat_written>),
+    by("roll", written<roll_written>),
+    by("triangle", written<triangle_written>),
+    by("one_hot", written<one_hot_written>),
+    by("iota", written<iota_written>),
+    as_function("sort", sort_written),
+    as_function("argsort", sort_written),
+    as_function("top_k", top_k_written),
+};
+
 }  // namespace
 
-OperatorRows movement_rows() { return {"", kRows}; }
+OperatorRows movement_rows() { return {"", kRows, kWritten}; }
 
 }  // namespace weft::onnx

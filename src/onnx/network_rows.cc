@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "onnx/network.h"
+#include "onnx/write.h"
 #include "weft/array.h"
 #include "weft/graph.h"
 #include "weft/resampling.h"
@@ -384,8 +385,365 @@ constexpr OperatorRow kRows[] = {
     {"AffineGrid", affine_grid, 20},
 };
 
+// ---- Read backwards
+
+// The attribute's number for each spatial axis, or `otherwise` for all.
+Ints axis_numbers(const Written& w, std::string_view name, int count, std::int64_t otherwise) {
+  Ints all = w.integers(name);
+  if (all.empty()) all.assign(static_cast<std::size_t>(count), otherwise);
+  return all;
+}
+Ints joined(Ints a, const Ints& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+Ints spatial(const Shape& shape, bool channels_last) {
+  return {shape.begin() + (channels_last ? 1 : 2), shape.end() - (channels_last ? 1 : 0)};
+}
+// x with the channels as axis 1, and back.
+std::string channels_first(const Written& w, const std::string& x) {
+  Ints order{0, w.rank() - 1};
+  for (int d = 1; d < w.rank() - 1; ++d) order.push_back(d);
+  return w.flag("channels_last") ? w.transpose(x, order) : x;
+}
+std::string channels_back(const Written& w, const std::string& y) {
+  Ints order{0};
+  for (int d = 2; d < w.rank(); ++d) order.push_back(d);
+  order.push_back(1);
+  return w.flag("channels_last") ? w.transpose(y, order) : y;
+}
+// What is negative crops x, and padding stays.
+std::string cropped(const Written& w, const std::string& x, Ints& before, Ints& after) {
+  const bool crops = std::ranges::any_of(joined(before, after), [](std::int64_t n) { return n < 0; });
+  if (!crops) return x;
+  Ints pads(static_cast<std::size_t>(2 * (before.size() + 2)));
+  for (std::size_t d = 0; d < before.size(); ++d) {
+    pads[2 + d] = std::min<std::int64_t>(before[d], 0);
+    pads[before.size() + 4 + d] = std::min<std::int64_t>(after[d], 0);
+    before[d] = std::max<std::int64_t>(before[d], 0), after[d] = std::max<std::int64_t>(after[d], 0);
+  }
+  return w.node("Pad", {x, w.constant(pads)});
+}
+// The types that ONNX convolves in: the result's, but what is narrower than f16, and mixed, in f32.
+DType conv_type(const Written& w) {
+  const DType type = w.result().dtype;
+  if (!is_floating(type)) w.lacks("of {} and {}", name(w.dtype(0)), name(w.dtype(1)));
+  return w.dtype(0) == type && w.dtype(1) == type && bits(type) >= 16 ? type : bits(type) > 32 ? type : DType::f32;
+}
+
+// An integer of up to 16 bits as bytes without signs: the sum of (part - zero) · factor.
+struct ByteParts {
+  std::string part;
+  int zero = 0, factor = 1;
+};
+std::vector<ByteParts> byte_parts(const Written& w, const std::string& x, DType type) {
+  if (bits(type) > 16) w.lacks("of {} and {}", name(w.dtype(0)), name(w.dtype(1)));
+  const std::string wide = w.cast(x, type, DType::i32);
+  const int zero = is_signed(type) ? 128 : 0;
+  const auto with_zero = [&](const std::string& v) {
+    return w.cast(zero ? w.node("Add", {v, w.scalar(zero, DType::i32)}) : v, DType::i32, DType::u8);
+  };
+  if (bits(type) <= 8) return {{with_zero(wide), zero, 1}};
+  const std::string byte = w.scalar(256, DType::i32), low = w.node("Mod", {wide, byte});
+  return {{w.cast(low, DType::i32, DType::u8), 0, 1},
+          {with_zero(w.node("Div", {w.node("Sub", {wide, low}), byte})), zero, 256}};
+}
+
+std::string conv_node(const Written& w) {
+  const int count = w.rank() - 2;
+  const bool floats = is_floating(w.result().dtype);
+  Ints before = axis_numbers(w, "padding", count, 0);
+  Ints after = w.integers("padding_after").empty() ? before : w.integers("padding_after");
+  const auto attributes = [&]() -> WrittenAttributes {
+    return {{"strides", axis_numbers(w, "strides", count, 1)},
+            {"dilations", axis_numbers(w, "dilations", count, 1)},
+            {"pads", joined(before, after)},
+            {"group", w.has("groups") ? w.integer("groups") : 1}};
+  };
+  const std::string x = cropped(w, channels_first(w, w.in(0)), before, after);
+  if (floats) {
+    const DType type = conv_type(w);
+    const std::string y =
+        w.node("Conv", {w.cast(x, w.dtype(0), type), w.cast(w.in(1), w.dtype(1), type)}, attributes());
+    return channels_back(w, w.cast(y, type, w.result().dtype));
+  }
+  std::string sum;
+  for (const ByteParts& a : byte_parts(w, x, w.dtype(0))) {
+    for (const ByteParts& b : byte_parts(w, w.in(1), w.dtype(1))) {
+      std::string y = w.node("ConvInteger", {a.part, b.part, w.scalar(a.zero, DType::u8), w.scalar(b.zero, DType::u8)},
+                             attributes());
+      const int factor = a.factor * b.factor;
+      if (factor != 1) y = w.node("Mul", {y, w.scalar(factor, DType::i32)});
+      sum = sum.empty() ? y : w.node("Add", {sum, y});
+    }
+  }
+  return channels_back(w, w.cast(sum, DType::i32, w.result().dtype));
+}
+ValueNames conv_written(const Written& w) {
+  const DType type = w.result().dtype;
+  const bool plain = !w.flag("channels_last") && w.dtype(0) == w.dtype(1) && w.dtype(0) == type && is_floating(type) &&
+                     bits(type) >= 16;
+  const Ints all = joined(w.integers("padding"), w.integers("padding_after"));
+  const bool crops = std::ranges::any_of(all, [](std::int64_t n) { return n < 0; });
+  return plain && !crops ? ValueNames{conv_node(w)} : w.function(written<conv_node>);
+}
+
+std::string conv_transpose_written(const Written& w) {
+  const int count = w.rank() - 2;
+  const DType type = conv_type(w);
+  const bool last = w.flag("channels_last");
+  const Ints sizes = spatial(w.shape(0), last), out = spatial(w.result().shape, last),
+             window = spatial(w.shape(1), false);
+  const Ints strides = axis_numbers(w, "strides", count, 1), dilations = axis_numbers(w, "dilations", count, 1);
+  const Ints given = axis_numbers(w, "padding", count, 0);
+  Ints before, after, more(window.size(), 0), pads(2 * (window.size() + 2), 0);
+  bool pads_more = false;
+  for (std::size_t d = 0; d < window.size(); ++d) {
+    const std::int64_t all = (sizes[d] - 1) * strides[d] + (window[d] - 1) * dilations[d] + 1;
+    // All that is there is computed; what is left out or missing around it comes off or is added, as zeros.
+    before.push_back(std::clamp<std::int64_t>(given[d], 0, all));
+    const std::int64_t behind = all - given[d] - out[d];
+    after.push_back(std::clamp<std::int64_t>(behind, 0, all - 1 - std::min(before[d], all - 1)));
+    pads[2 + d] = before[d] - given[d];
+    pads[window.size() + 4 + d] = after[d] - behind;
+    pads_more |= pads[2 + d] != 0 || pads[window.size() + 4 + d] != 0;
+  }
+  const std::string x = channels_first(w, w.cast(w.in(0), w.dtype(0), type));
+  std::string y = w.node("ConvTranspose", {x, w.cast(w.in(1), w.dtype(1), type)},
+                         {{"strides", strides},
+                          {"dilations", dilations},
+                          {"pads", joined(before, after)},
+                          {"group", w.has("groups") ? w.integer("groups") : 1}});
+  if (pads_more) y = w.node("Pad", {y, w.constant(pads)});
+  return channels_back(w, w.cast(y, type, w.result().dtype));
+}
+
+// A convolution of the batch: strides and dilations change places.
+std::string filter_gradient_written(const Written& w) {
+  const int count = w.rank() - 2;
+  const DType type = conv_type(w);
+  if (w.has("groups") && w.integer("groups") != 1) w.lacks("the gradient of a filter in groups");
+  Ints before = axis_numbers(w, "padding", count, 0);
+  Ints after = w.integers("padding_after").empty() ? before : w.integers("padding_after");
+  Ints order{1, 0};
+  for (int d = 2; d < w.rank(); ++d) order.push_back(d);
+  std::string x = channels_first(w, w.cast(w.in(0), w.dtype(0), type));
+  x = cropped(w, x, before, after);
+  const std::string dy = channels_first(w, w.cast(w.in(1), w.dtype(1), type));
+  std::string y = w.node("Conv", {w.transpose(x, order), w.transpose(dy, order)},
+                         {{"strides", axis_numbers(w, "dilations", count, 1)},
+                          {"dilations", axis_numbers(w, "strides", count, 1)},
+                          {"pads", joined(before, after)}});
+  const Ints window = w.integers("window");
+  for (std::size_t d = 0; d < window.size(); ++d) y = w.slice(y, static_cast<std::int64_t>(d) + 2, 0, window[d]);
+  return w.cast(w.transpose(y, order), type, w.result().dtype);
+}
+
+// ---- Pools
+
+struct PoolWindows {
+  Ints window, strides, dilations, before, after;
+  bool ceil = false;
+  bool counts_more = false;  // windows reach past the padding, whose elements count
+};
+PoolWindows pool_windows(const Written& w) {
+  const int count = w.rank() - 2;
+  const bool last = w.flag("channels_last");
+  const Ints sizes = spatial(w.shape(0), last), out = spatial(w.result().shape, last);
+  PoolWindows p;
+  if (w.flag("adaptive")) {
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      if (out[d] == 0 || sizes[d] % out[d] != 0)
+        w.lacks("{} windows of {} elements, which differ in size", out[d], sizes[d]);
+      p.window.push_back(sizes[d] / out[d]);
+    }
+    p.strides = p.window;
+    p.dilations.assign(p.window.size(), 1);
+    p.before.assign(p.window.size(), 0);
+    p.after = p.before;
+    return p;
+  }
+  p.window = w.integers("window");
+  p.strides = w.integers("strides").empty() ? p.window : w.integers("strides");
+  p.dilations = axis_numbers(w, "dilations", count, 1);
+  p.before = axis_numbers(w, "padding", count, 0);
+  const Ints given = w.integers("padding_after").empty() ? p.before : w.integers("padding_after");
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    const std::int64_t reaches = (p.window[d] - 1) * p.dilations[d] + 1;
+    const std::int64_t behind = (out[d] - 1) * p.strides[d] + reaches - sizes[d] - p.before[d];
+    p.counts_more |= behind > given[d];
+    const std::int64_t after = std::max<std::int64_t>(behind, 0);
+    if (out[d] == 0 || p.before[d] < 0 || p.before[d] >= reaches || after >= reaches ||
+        (sizes[d] + p.before[d] + after - reaches) / p.strides[d] + 1 != out[d]) {
+      w.lacks("windows outside of the operand");
+    }
+    p.after.push_back(behind > given[d] ? after
+                                        : std::min(std::max(after, std::int64_t{0}), std::max(given[d], after)));
+  }
+  return p;
+}
+WrittenAttributes pool_attributes(const PoolWindows& p) {
+  return {{"kernel_shape", p.window},
+          {"strides", p.strides},
+          {"dilations", p.dilations},
+          {"pads", joined(p.before, p.after)}};
+}
+template <class F>
+std::string pooled(const Written& w, const F& f) {
+  const DType type = w.result().dtype;
+  const DType in = w.dtype() == type && bits(type) >= 16     ? type
+                   : is_floating(type) && type != DType::f64 ? DType::f32
+                                                             : type;
+  const std::string x = channels_first(w, w.cast(w.in(0), w.dtype(), in));
+  return channels_back(w, w.cast(f(x, in), in, type));
+}
+std::string max_pool_node(const Written& w) {
+  return pooled(w,
+                [&](const std::string& x, DType) { return w.node("MaxPool", {x}, pool_attributes(pool_windows(w))); });
+}
+std::string average_pool_node(const Written& w) {
+  const PoolWindows p = pool_windows(w);
+  const bool counts = w.flag("adaptive") || !w.has("count_padding") || w.flag("count_padding");
+  const std::int64_t divisor = w.integer("divisor");
+  if (p.counts_more && (counts || divisor)) w.lacks("windows past the padding, which counts");
+  WrittenAttributes attributes = pool_attributes(p);
+  attributes.push_back({"count_include_pad", std::int64_t{counts || divisor}});
+  return pooled(w, [&](const std::string& x, DType type) {
+    const std::string y = w.node("AveragePool", {x}, attributes);
+    if (divisor == 0) return y;
+    const std::int64_t elements = std::accumulate(p.window.begin(), p.window.end(), std::int64_t{1}, std::multiplies());
+    return w.node("Mul", {y, w.scalar(static_cast<double>(elements) / static_cast<double>(divisor), type)});
+  });
+}
+std::string lp_pool_node(const Written& w) {
+  const double p = w.number("p");
+  if (p != std::floor(p)) w.lacks("the norm of exponent {}", p);
+  WrittenAttributes attributes = pool_attributes(pool_windows(w));
+  attributes.push_back({"p", static_cast<std::int64_t>(p)});
+  return pooled(w, [&](const std::string& x, DType) { return w.node("LpPool", {x}, attributes); });
+}
+template <std::string (*f)(const Written&)>
+ValueNames pool_written(const Written& w) {
+  const bool plain =
+      !w.flag("channels_last") && !w.flag("adaptive") && w.dtype() == w.result().dtype && w.integer("divisor") == 0;
+  return plain ? ValueNames{f(w)} : w.function(written<f>);
+}
+ValueNames max_pool_with_indices_written(const Written& w) {
+  const std::string x = channels_first(w, w.in(0));
+  const ValueNames both = w.nodes("MaxPool", std::span(&x, 1), 2, pool_attributes(pool_windows(w)));
+  const Ints sizes = spatial(w.shape(0), w.flag("channels_last"));
+  const std::int64_t plane = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies());
+  const std::string at = w.node("Mod", {both[1], w.scalar(plane, DType::i64)});
+  return {channels_back(w, both[0]), channels_back(w, w.cast(at, DType::i64, w.result(1).dtype))};
+}
+
+// ---- Resampling
+
+std::string resize_written(const Written& w) {
+  const std::string mode = w.text("mode"), coordinates = w.text("coordinates"), rounding = w.text("rounding");
+  const Shape &in = w.shape(0), &out = w.result().shape;
+  const int rank = in.rank();
+  const DType type = w.result().dtype;
+  if (mode == "area") w.lacks("mode area");
+  std::vector<double> scales = w.numbers("scales"), starts = w.numbers("starts"), ends = w.numbers("ends");
+  WrittenAttributes attributes{
+      {"mode", mode},
+      {"coordinate_transformation_mode", coordinates == "crop" ? std::string("tf_crop_and_resize") : coordinates}};
+  if (mode == "nearest") {
+    const std::string name = rounding.empty() ? "prefer_floor" : rounding;
+    attributes.push_back({"nearest_mode", name.starts_with("prefer") ? "round_" + name : name});
+  }
+  if (mode == "cubic") attributes.push_back({"cubic_coeff_a", w.has("cubic_a") ? w.number("cubic_a") : -0.75});
+  if (w.flag("antialias")) attributes.push_back({"antialias", std::int64_t{1}});
+  if (w.flag("exclude_outside")) attributes.push_back({"exclude_outside", std::int64_t{1}});
+  std::string roi;
+  if (coordinates == "crop") {
+    attributes.push_back({"extrapolation_value", w.number("value")});
+    starts.resize(static_cast<std::size_t>(rank), 0.0);
+    if (ends.empty()) ends.assign(static_cast<std::size_t>(rank), 1.0);
+    std::vector<float> all(starts.begin(), starts.end());
+    all.insert(all.end(), ends.begin(), ends.end());
+    roi = w.constant(TensorData::of<float>(Shape{2 * rank}, std::span<const float>(all)));
+  }
+  const DType wide = is_floating(type) && bits(type) < 16 ? DType::f32 : type;
+  const std::string x = w.cast(w.in(0), w.dtype(), wide);
+  bool by_sizes = scales.empty();
+  std::vector<float> narrow(scales.begin(), scales.end());
+  for (std::size_t d = 0; d < narrow.size(); ++d) {
+    const auto size = static_cast<float>(in[static_cast<int>(d)]);
+    if (static_cast<std::int64_t>(std::floor(size * narrow[d])) != out[static_cast<int>(d)]) {
+      w.lacks("the scale {} of {} elements to {}", scales[d], in[static_cast<int>(d)], out[static_cast<int>(d)]);
+    }
+  }
+  std::string y;
+  if (by_sizes) {
+    y = w.node("Resize", {x, roi, "", w.constant(Ints(out.begin(), out.end()))}, std::move(attributes));
+  } else {
+    const std::string list = w.constant(TensorData::of<float>(Shape{rank}, std::span<const float>(narrow)));
+    y = w.node("Resize", {x, roi, list}, std::move(attributes));
+  }
+  return w.cast(y, wide, type);
+}
+
+std::string grid_sample_written(const Written& w) {
+  const DType type = w.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  std::string x = w.cast(w.in(0), w.dtype(), type), grid = w.cast(w.in(1), w.dtype(1), type);
+  const Shape &image = w.shape(0), &places = w.shape(1);
+  if (w.rank() == 3) {  // an image of one row, sampled in its middle
+    x = w.reshape(x, {image[0], image[1], 1, image[2]});
+    grid = w.concat(
+        ValueNames{grid, w.node("Expand", {w.scalar(0, type), w.constant(Ints(places.begin(), places.end()))})}, 2);
+    grid = w.reshape(grid, {places[0], 1, places[1], 2});
+  }
+  std::string y = w.node("GridSample", {x, grid},
+                         {{"mode", w.text("mode")},
+                          {"padding_mode", w.text("padding")},
+                          {"align_corners", std::int64_t{w.flag("align_corners")}}});
+  if (w.rank() == 3) y = w.reshape(y, w.result().shape);
+  return w.cast(y, type, w.result().dtype);
+}
+
+// [n, C, window…, places…] as ONNX's [n, C · window, places].
+std::string fold_written(const Written& w) {
+  const Ints sizes = w.integers("sizes");
+  const int count = static_cast<int>(sizes.size());
+  const Ints strides = axis_numbers(w, "strides", count, 1), dilations = axis_numbers(w, "dilations", count, 1),
+             before = axis_numbers(w, "before", count, 0);
+  Ints window, after;
+  std::int64_t elements = 1, places = 1;
+  for (int d = 0; d < count; ++d) {
+    const auto at = static_cast<std::size_t>(d);
+    const std::int64_t n = w.shape()[2 + d], k = w.shape()[2 + count + d];
+    window.push_back(n);
+    elements *= n, places *= k;
+    after.push_back((k - 1) * strides[at] + (n - 1) * dilations[at] + 1 - before[at] - sizes[at]);
+    // What windows do not reach, fewer elements than a step, is left over.
+    if (before[at] < 0 || after[at] <= -strides[at]) w.lacks("windows that are not those of the whole");
+    after[at] = std::max<std::int64_t>(after[at], 0);
+  }
+  const DType type = is_floating(w.dtype()) && w.dtype() != DType::f64 ? DType::f32 : w.dtype();
+  const std::string columns =
+      w.reshape(w.cast(w.in(0), w.dtype(), type), {w.shape()[0], w.shape()[1] * elements, places});
+  const std::string y = w.node("Col2Im", {columns, w.constant(sizes), w.constant(window)},
+                               {{"strides", strides}, {"dilations", dilations}, {"pads", joined(before, after)}});
+  return w.cast(y, type, w.result().dtype);
+}
+
+constexpr WriteRow kWritten[] = {
+    by("conv", conv_written),
+    as_function("conv_transpose", written<conv_transpose_written>),
+    as_function("conv_filter_gradient", written<filter_gradient_written>),
+    by("max_pool", pool_written<max_pool_node>),
+    by("average_pool", pool_written<average_pool_node>),
+    as_function("lp_pool", written<lp_pool_node>),
+    as_function("max_pool_with_indices", max_pool_with_indices_written),
+    as_function("resize", written<resize_written>),
+    as_function("grid_sample", written<grid_sample_written>),
+    as_function("fold", written<fold_written>),
+};
+
 }  // namespace
 
-OperatorRows network_rows() { return {"", kRows}; }
+OperatorRows network_rows() { return {"", kRows, kWritten}; }
 
 }  // namespace weft::onnx

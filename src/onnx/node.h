@@ -115,10 +115,12 @@ struct OperatorRow {
   bool draws = false;            // random numbers: never computed while the graph is made
 };
 
-// Rows of a domain: "" is ai.onnx.
+// Rows of a domain: "" is ai.onnx; and read backwards, those of Weft's operations that its operators say (write.h).
+struct WriteRow;
 struct OperatorRows {
   std::string_view domain;
   std::span<const OperatorRow> rows;
+  std::span<const WriteRow> written = {};
 };
 
 // The row, or null.
@@ -136,6 +138,7 @@ OperatorRows attention_rows();     // Attention, RotaryEmbedding
 OperatorRows signal_rows();        // windows and Fourier transforms
 OperatorRows quantization_rows();  // Quantize…, QLinear…, …Integer
 OperatorRows microsoft_rows();     // com.microsoft
+OperatorRows control_written();    // branches and loops, read backwards; control.cc has them as they are read
 
 // ---- Helpers that rows share
 

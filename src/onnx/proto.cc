@@ -292,6 +292,7 @@ FunctionProto read_function(Bytes bytes) {
       case 10: f.domain = r.text(); break;
       case 11: f.defaults.push_back(read_attribute(r.bytes(), 0)); break;
       case 13: f.overload = r.text(); break;
+      case 14: f.metadata.insert(read_entry(r.bytes())); break;
       default: break;
     }
   }
@@ -342,6 +343,7 @@ ModelProto parse_model(Bytes bytes) {
   return m;
 }
 
+GraphProto parse_graph(Bytes bytes) { return read_graph(bytes, 0); }
 TensorProto parse_tensor(Bytes bytes) { return read_tensor(bytes); }
 
 }  // namespace weft::onnx

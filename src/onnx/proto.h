@@ -104,6 +104,7 @@ struct FunctionProto {
   std::vector<AttributeProto> defaults = {};
   std::vector<NodeProto> nodes = {};
   std::map<std::string, std::int64_t, std::less<>> opsets = {};
+  std::map<std::string, std::string, std::less<>> metadata = {};
 };
 
 // Versions by domain; "" is ai.onnx.
@@ -125,6 +126,8 @@ struct ModelProto {
 // it: what is cut off, a length past the end, a field of another kind, a text that is not UTF-8, messages within each
 // other more than 100 deep.
 ModelProto parse_model(std::span<const std::byte> bytes);
+// A GraphProto alone, which may lack what follows behind these bytes.
+GraphProto parse_graph(std::span<const std::byte> bytes);
 // A TensorProto alone, as ONNX's test data has them (.pb).
 TensorProto parse_tensor(std::span<const std::byte> bytes);
 

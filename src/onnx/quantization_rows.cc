@@ -1,8 +1,13 @@
 // Quantisation, and products of quantised tensors.
 #include "weft/quantization.h"
 
+#include "graph/node.h"
+#include "graph/op_rows.h"
 #include "onnx/network.h"
+#include "onnx/write.h"
 #include "weft/array.h"
+#include "weft/device.h"
+#include "weft/evaluate.h"
 #include "weft/graph.h"
 
 namespace weft::onnx {
@@ -126,8 +131,44 @@ constexpr OperatorRow kRows[] = {
     {"QLinearConv", qlinear_conv, 10},
 };
 
+// ---- Read backwards: weights of a few bits that are constants, as the numbers that they stand for
+
+std::string weights_written(const Written& w, std::size_t first, DType type, bool transposed) {
+  const std::span<const Tensor> inputs = w.node()->inputs().subspan(first);
+  for (const Tensor& v : inputs) {
+    if (!constant_op(v)) w.lacks("weights that are no constants");
+  }
+  const DefaultDeviceScope there(Device::cpu());
+  AttributeMap attributes;
+  for (const auto* name : {"scheme", "bits", "group", "group_rows", "columns", "scales", "zeros", "groups"}) {
+    if (const AttributeValue* value = w.attribute(name)) attributes.emplace(name, *value);
+  }
+  attributes.emplace("type", std::string(name(type)));
+  std::vector<TensorType> types;
+  for (const Tensor& v : inputs) types.push_back(v.type());
+  const OpRow* row = find_op_row("dequantize_weights");
+  Tensor weights = apply(row->make(complete_attributes(row->schema, attributes), types), inputs);
+  if (transposed) weights = weights.T();
+  const auto bytes = std::make_shared<std::vector<std::byte>>(byte_size(weights.type()));
+  contiguous(weights).read_bytes(*bytes);
+  return w.constant(TensorData{weights.dtype(), weights.shape(), *bytes, bytes});
+}
+std::string dequantize_weights_written(const Written& w) { return weights_written(w, 0, w.result().dtype, false); }
+std::string quantized_matmul_written(const Written& w) {
+  if (w.flag("chosen")) w.lacks("a choice of weights");
+  const DType type = w.result().dtype == DType::f64 ? DType::f64 : DType::f32;
+  const std::string y =
+      w.node("MatMul", {w.cast(w.in(0), w.dtype(0), type), weights_written(w, 1, type, w.flag("transposed"))});
+  return w.cast(y, type, w.result().dtype);
+}
+
+constexpr WriteRow kWritten[] = {
+    by("dequantize_weights", written<dequantize_weights_written>),
+    by("quantized_matmul", written<quantized_matmul_written>),
+};
+
 }  // namespace
 
-OperatorRows quantization_rows() { return {"", kRows}; }
+OperatorRows quantization_rows() { return {"", kRows, kWritten}; }
 
 }  // namespace weft::onnx

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 #include "onnx/network.h"
+#include "onnx/write.h"
 #include "weft/array.h"
 #include "weft/graph.h"
 
@@ -204,8 +206,135 @@ constexpr OperatorRow kRows[] = {
     {"RNN", rnn, 7},
 };
 
+// ---- Read backwards
+
+// "hard_sigmoid(0.2, 0.5)" as the operator's name of it; its parameters are added to the lists.
+std::string activation_written(const Written& w, std::string_view name, std::vector<double>& alphas,
+                               std::vector<double>& betas) {
+  constexpr std::string_view kNames[] = {"Sigmoid",         "Tanh",       "Relu",        "Affine", "LeakyRelu",
+                                         "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu",    "Softsign",
+                                         "Softplus"};
+  RnnActivation activation(RnnFunction::tanh);
+  from_text(w.text(name), activation);
+  const auto place = static_cast<std::size_t>(activation.function);
+  const NamedFunction& found = *std::ranges::find(kFunctions, activation.function, &NamedFunction::function);
+  if (found.alpha) alphas.push_back(activation.alpha);
+  if (found.beta) betas.push_back(activation.beta);
+  return std::string(kNames[place]);
+}
+
+// Rows of gates in ONNX's order.
+std::string in_order(const Written& w, const std::string& x, std::int64_t hidden, std::span<const int> order) {
+  if (order.empty()) return x;
+  ValueNames parts;
+  for (const int gate : order) parts.push_back(w.slice(x, 1, gate * hidden, (gate + 1) * hidden));
+  return w.concat(parts, 1);
+}
+
+ValueNames recurrent_written(const Written& w) {
+  const bool is_lstm = w.op() == "lstm", is_gru = w.op() == "gru", batch_first = w.flag("batch_first");
+  const DType type = w.result().dtype == DType::f64 ? DType::f64 : DType::f32;
+  const Shape& r = w.shape(2);
+  const std::int64_t directions = r[0], hidden = r[2], gates = is_lstm ? 4 : is_gru ? 3 : 1;
+  const std::int64_t steps = w.shape()[batch_first ? 1 : 0], batch = w.shape()[batch_first ? 0 : 1];
+  constexpr int kIfgo[] = {0, 3, 1, 2}, kRzn[] = {1, 0, 2};
+  std::span<const int> order;
+  if (is_lstm && w.text("gates") == "ifgo") order = kIfgo;
+  if (is_gru && w.text("gates") == "rzn") order = kRzn;
+  // The operands that are there, by their names.
+  std::map<std::string, std::size_t, std::less<>> given;
+  const std::string names = w.text("operands");
+  std::size_t next = 3;
+  for (std::size_t at = 0; at < names.size();) {
+    const std::size_t end = std::min(names.find(' ', at), names.size());
+    given.emplace(names.substr(at, end - at), next++);
+    at = end + 1;
+  }
+  const auto typed = [&](std::size_t i) { return w.cast(w.in(i), w.dtype(i), type); };
+  const auto maybe = [&](std::string_view name) {
+    const auto it = given.find(name);
+    return it == given.end() ? std::string() : typed(it->second);
+  };
+  std::string x = typed(0), bias = maybe("bias"), recurrent_bias = maybe("recurrent_bias");
+  if (batch_first) x = w.transpose(x, Ints{1, 0, 2});
+  std::string b;
+  if (!bias.empty() || !recurrent_bias.empty()) {
+    const std::string zeros = bias.empty() || recurrent_bias.empty()
+                                  ? w.node("Expand", {w.scalar(0, type), w.constant({directions, gates * hidden})})
+                                  : std::string();
+    b = w.concat(ValueNames{in_order(w, bias.empty() ? zeros : bias, hidden, order),
+                            in_order(w, recurrent_bias.empty() ? zeros : recurrent_bias, hidden, order)},
+                 1);
+  }
+  std::string lengths;
+  if (const auto it = given.find("lengths"); it != given.end()) {
+    // Weft takes those below 0 for 0, and those above the steps for all.
+    lengths = w.cast(w.in(it->second), w.dtype(it->second), DType::i32);
+    lengths = w.node("Max", {w.node("Min", {lengths, w.scalar(steps, DType::i32)}), w.scalar(0, DType::i32)});
+  }
+  std::vector<double> alphas, betas;
+  std::vector<std::string> one;
+  if (is_lstm) {
+    for (const char* name : {"gate_activation", "cell_activation", "output_activation"}) {
+      one.push_back(activation_written(w, name, alphas, betas));
+    }
+  } else if (is_gru) {
+    for (const char* name : {"gate_activation", "candidate_activation"}) {
+      one.push_back(activation_written(w, name, alphas, betas));
+    }
+  } else {
+    one.push_back(activation_written(w, "activation", alphas, betas));
+  }
+  std::vector<std::string> activations;
+  for (std::int64_t d = 0; d < directions; ++d) activations.insert(activations.end(), one.begin(), one.end());
+  if (directions == 2) {
+    for (std::vector<double>* list : {&alphas, &betas}) {
+      const std::vector<double> again = *list;
+      list->insert(list->end(), again.begin(), again.end());
+    }
+  }
+  WrittenAttributes attributes{
+      {"hidden_size", hidden}, {"direction", w.text("direction")}, {"activations", activations}};
+  if (!alphas.empty()) attributes.push_back({"activation_alpha", alphas});
+  if (!betas.empty()) attributes.push_back({"activation_beta", betas});
+  if (w.number("clip") > 0) attributes.push_back({"clip", w.number("clip")});
+  ValueNames inputs{
+      x, in_order(w, typed(1), hidden, order), in_order(w, typed(2), hidden, order), b, lengths, maybe("initial_h")};
+  if (is_lstm) {
+    const std::string peephole = maybe("peephole");
+    if (!peephole.empty() && w.has("output_peephole_after") && !w.flag("output_peephole_after")) {
+      w.lacks("peepholes of the output gate before the step");
+    }
+    inputs.push_back(maybe("initial_c"));
+    inputs.push_back(peephole);
+    attributes.push_back({"input_forget", std::int64_t{w.flag("coupled")}});
+  }
+  if (is_gru) attributes.push_back({"linear_before_reset", std::int64_t{w.flag("reset_after")}});
+  while (inputs.back().empty()) inputs.pop_back();
+  const ValueNames made = w.nodes(is_lstm  ? "LSTM"
+                                  : is_gru ? "GRU"
+                                           : "RNN",
+                                  inputs, is_lstm ? 3 : 2, std::move(attributes));
+  ValueNames results{w.cast(made[1], type, w.result().dtype)};
+  if (is_lstm) results.push_back(w.cast(made[2], type, w.result(1).dtype));
+  if (w.results() > results.size()) {
+    // [steps, directions, batch, hidden]
+    const std::string y = w.transpose(made[0], batch_first ? Ints{2, 0, 1, 3} : Ints{0, 2, 1, 3});
+    const Shape shape =
+        batch_first ? Shape{batch, steps, directions * hidden} : Shape{steps, batch, directions * hidden};
+    results.push_back(w.cast(w.reshape(y, shape), type, w.result(results.size()).dtype));
+  }
+  return results;
+}
+
+constexpr WriteRow kWritten[] = {
+    as_function("lstm", recurrent_written),
+    as_function("gru", recurrent_written),
+    as_function("rnn", recurrent_written),
+};
+
 }  // namespace
 
-OperatorRows recurrent_rows() { return {"", kRows}; }
+OperatorRows recurrent_rows() { return {"", kRows, kWritten}; }
 
 }  // namespace weft::onnx

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "onnx/node.h"
+#include "onnx/write.h"
 #include "weft/array.h"
 #include "weft/graph.h"
 #include "weft/linalg.h"
@@ -430,8 +431,205 @@ constexpr OperatorRow kRows[] = {
     {"MatMul", one<[](const Node& n) { return product(n.in(0), n.in(1)); }>},
 };
 
+// ---- Read backwards
+
+// Over the axes, in the result's type.
+std::string reduced_by(const Written& w, std::string_view op, const std::string& x, int rank) {
+  Ints axes = w.integers("axes");
+  std::string y = x;
+  if (axes.empty()) {  // each element by itself
+    Shape one = w.shape(0);
+    one.push_back(1);
+    y = w.reshape(y, one);
+    axes = {rank};
+    return w.node(op, {y, w.constant(axes)}, {{"keepdims", std::int64_t{0}}});
+  }
+  return w.node(op, {y, w.constant(axes)}, {{"keepdims", std::int64_t{w.flag("keep_dims")}}});
+}
+template <const char* op>
+std::string reduce_written(const Written& w) {
+  return reduced_by(w, op, w.cast(w.in(0), w.dtype(), w.result().dtype), w.rank());
+}
+constexpr char kSum[] = "ReduceSum", kMean[] = "ReduceMean", kProd[] = "ReduceProd", kMin[] = "ReduceMin",
+               kMax[] = "ReduceMax", kSumSquare[] = "ReduceSumSquare", kL1[] = "ReduceL1", kL2[] = "ReduceL2",
+               kLogSum[] = "ReduceLogSum", kLogSumExp[] = "ReduceLogSumExp";
+
+// How many elements are not 0, whether one is, and whether all are.
+std::string truth_written(const Written& w) {
+  const DType type = w.dtype();
+  std::string truth = w.in(0);
+  if (type != DType::boolean) {
+    const DType wide = bits(type) < 8 || (is_floating(type) && bits(type) == 8) ? DType::f32 : type;
+    truth = w.node("Not", {w.node("Equal", {w.cast(truth, type, wide), w.scalar(0, wide)})});
+  }
+  if (w.op() == "reduce_count") {
+    const DType counts =
+        w.result().dtype == DType::i32 || w.result().dtype == DType::i64 ? w.result().dtype : DType::i64;
+    return w.cast(reduced_by(w, kSum, w.cast(truth, DType::boolean, counts), w.rank()), counts, w.result().dtype);
+  }
+  // Of no elements a maximum has no value, and a sum has: all are true if none is false.
+  const bool all = w.op() == "reduce_all";
+  if (all) truth = w.node("Not", {truth});
+  const std::string count = reduced_by(w, kSum, w.cast(truth, DType::boolean, DType::i32), w.rank());
+  const std::string some = w.node("Greater", {count, w.scalar(0, DType::i32)});
+  return all ? w.node("Not", {some}) : some;
+}
+
+template <const char* op>
+std::string arg_written(const Written& w) {
+  const Ints axes = w.integers("axes");
+  // Several axes count in row-major order: they become one, behind all others.
+  std::string x = w.in(0);
+  Ints order;
+  Shape flat, kept = w.shape(0);
+  for (int d = 0; d < w.rank(); ++d) {
+    if (std::ranges::count(axes, d)) continue;
+    order.push_back(d);
+    flat.push_back(w.shape(0)[d]);
+  }
+  std::int64_t count = 1;
+  for (const std::int64_t a : axes) {
+    order.push_back(a);
+    count *= w.shape(0)[static_cast<int>(a)];
+    kept[static_cast<int>(a)] = 1;
+  }
+  std::int64_t axis = axes.size() == 1 ? axes[0] : flat.rank();
+  if (axes.size() != 1) {
+    flat.push_back(count);
+    x = w.reshape(w.transpose(x, order), flat);
+  }
+  const std::string y = w.node(op, {x}, {{"axis", axis}, {"keepdims", std::int64_t{0}}});
+  const std::string typed = w.cast(y, DType::i64, w.result().dtype);
+  return w.flag("keep_dims") ? w.reshape(typed, kept) : typed;
+}
+constexpr char kArgMax[] = "ArgMax", kArgMin[] = "ArgMin";
+
+std::string cumsum_written(const Written& w) {
+  const DType type = w.result().dtype;
+  const std::string x = w.cast(w.in(0), w.dtype(), type);
+  return w.node("CumSum", {x, w.scalar(w.integer("axis"), DType::i64)},
+                {{"reverse", std::int64_t{w.flag("reverse")}}, {"exclusive", std::int64_t{w.flag("exclusive")}}});
+}
+
+std::string softmax_node(const Written& w) {
+  const DType type = w.result().dtype;
+  const bool wide = type != w.dtype();
+  const std::string x = wide ? w.cast(w.in(0), w.dtype(), DType::f32) : w.in(0);
+  const std::string y = w.node("Softmax", {x}, {{"axis", w.integer("axis")}});
+  return wide ? w.cast(y, DType::f32, type) : y;
+}
+ValueNames softmax_written(const Written& w) {
+  return w.result().dtype == w.dtype() ? ValueNames{softmax_node(w)} : w.function(written<softmax_node>);
+}
+std::string log_softmax_written(const Written& w) {
+  return w.node("LogSoftmax", {w.in(0)}, {{"axis", w.integer("axis")}});
+}
+
+std::string filled(const Written& w, double value, const Shape& shape, DType type) {
+  return w.node("Expand", {w.scalar(value, type), w.constant(Ints(shape.begin(), shape.end()))});
+}
+// What a norm has of it: operand i behind x, or a constant.
+struct NormOperands {
+  std::string x, scale, bias;
+};
+NormOperands norm_operands(const Written& w, const Shape& shape, DType type) {
+  const bool has_scale = !w.has("scale") || w.flag("scale"), has_bias = !w.has("bias") || w.flag("bias");
+  std::size_t next = 1;
+  NormOperands all{w.cast(w.in(0), w.dtype(), type), {}, {}};
+  const auto take = [&](bool has, double otherwise) {
+    if (!has) return filled(w, otherwise, shape, type);
+    const std::size_t i = next++;
+    return w.cast(w.in(i), w.dtype(i), type);
+  };
+  all.scale = take(has_scale && w.size() > 1, 1);
+  all.bias = take(has_bias && next < w.size(), 0);
+  return all;
+}
+std::string layer_norm_written(const Written& w) {
+  const auto axis = static_cast<int>(w.integer("first_axis"));
+  const Shape row(std::span(w.shape().begin() + axis, w.shape().end()));
+  const DType type = w.dtype() == DType::f64 ? DType::f64 : w.dtype() == w.result().dtype ? w.dtype() : DType::f32;
+  const NormOperands all = norm_operands(w, row, type);
+  const std::string y = w.node("LayerNormalization", {all.x, all.scale, all.bias},
+                               {{"axis", std::int64_t{axis}}, {"epsilon", w.number("epsilon")}});
+  return w.cast(y, type, w.result().dtype);
+}
+std::string rms_norm_written(const Written& w) {
+  const auto axis = static_cast<int>(w.integer("first_axis"));
+  const DType type = w.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const std::string x = w.cast(w.in(0), w.dtype(), type);
+  Ints axes;
+  for (int d = axis; d < w.rank(); ++d) axes.push_back(d);
+  const std::string squares = w.node("ReduceMean", {w.node("Mul", {x, x}), w.constant(axes)});
+  const std::string root = w.node("Sqrt", {w.node("Add", {squares, w.scalar(w.number("epsilon"), type)})});
+  std::string y = w.node("Div", {x, root});
+  if (w.size() > 1) y = w.node("Mul", {y, w.cast(w.in(1), w.dtype(1), type)});
+  return w.cast(y, type, w.result().dtype);
+}
+// Group and instance norm, whose channels ONNX has as axis 1.
+std::string channel_norm_written(const Written& w) {
+  const auto axis = static_cast<int>(w.integer("channel_axis"));
+  const DType type = w.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  NormOperands all = norm_operands(w, {w.shape()[axis]}, type);
+  Ints there{0, axis}, back(static_cast<std::size_t>(w.rank()));
+  for (int d = 1; d < w.rank(); ++d) {
+    if (d != axis) there.push_back(d);
+  }
+  for (std::size_t i = 0; i < there.size(); ++i)
+    back[static_cast<std::size_t>(there[i])] = static_cast<std::int64_t>(i);
+  if (axis == 0) w.lacks("channels as the first axis");
+  if (axis != 1) all.x = w.transpose(all.x, there);
+  const bool groups = w.op() == "group_norm";
+  WrittenAttributes attributes{{"epsilon", w.number("epsilon")}};
+  if (groups) attributes.push_back({"num_groups", w.integer("groups")});
+  const std::string y = w.node(groups ? "GroupNormalization" : "InstanceNormalization", {all.x, all.scale, all.bias},
+                               std::move(attributes));
+  return w.cast(axis != 1 ? w.transpose(y, back) : y, type, w.result().dtype);
+}
+
+bool is_byte(DType type) { return type == DType::i8 || type == DType::u8; }
+std::string matmul_node(const Written& w) {
+  const DType type = w.result().dtype;
+  if (is_byte(w.dtype(0)) && is_byte(w.dtype(1)) && type == DType::i32)
+    return w.node("MatMulInteger", {w.in(0), w.in(1)});
+  const bool floats = is_floating(type);
+  const DType in = floats && bits(type) < 32 ? DType::f32 : type;
+  return w.cast(w.node("MatMul", {w.cast(w.in(0), w.dtype(0), in), w.cast(w.in(1), w.dtype(1), in)}), in, type);
+}
+ValueNames matmul_written(const Written& w) {
+  const bool same = w.dtype(0) == w.dtype(1) && w.dtype(0) == w.result().dtype;
+  if (same && bits(w.dtype()) >= 16) return w.nodes("MatMul", w.all(), 1);
+  return w.function(written<matmul_node>);
+}
+
+constexpr WriteRow kWritten[] = {
+    by("reduce_sum", written<reduce_written<kSum>>),
+    by("reduce_mean", written<reduce_written<kMean>>),
+    by("reduce_prod", written<reduce_written<kProd>>),
+    by("reduce_min", written<reduce_written<kMin>>),
+    by("reduce_max", written<reduce_written<kMax>>),
+    by("reduce_sum_squares", written<reduce_written<kSumSquare>>),
+    by("reduce_l1", written<reduce_written<kL1>>),
+    by("reduce_l2", written<reduce_written<kL2>>),
+    by("reduce_log_sum", written<reduce_written<kLogSum>>),
+    by("reduce_log_sum_exp", written<reduce_written<kLogSumExp>>),
+    as_function("reduce_any", written<truth_written>),
+    as_function("reduce_all", written<truth_written>),
+    as_function("reduce_count", written<truth_written>),
+    as_function("argmax", written<arg_written<kArgMax>>),
+    as_function("argmin", written<arg_written<kArgMin>>),
+    by("scan_sum", written<cumsum_written>),
+    by("softmax", softmax_written),
+    by("log_softmax", written<log_softmax_written>),
+    as_function("layer_norm", written<layer_norm_written>),
+    as_function("rms_norm", written<rms_norm_written>),
+    as_function("group_norm", written<channel_norm_written>),
+    as_function("instance_norm", written<channel_norm_written>),
+    by("matmul", matmul_written),
+};
+
 }  // namespace
 
-OperatorRows reduction_rows() { return {"", kRows}; }
+OperatorRows reduction_rows() { return {"", kRows, kWritten}; }
 
 }  // namespace weft::onnx

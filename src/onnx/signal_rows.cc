@@ -61,12 +61,15 @@ Tensors stft_17(const Node& n) {
 struct Cosines {
   double a, b, c;
 };
+// What is computed on the host has no more elements.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 26;
+
 constexpr Cosines kHann = {0.5, 0.5, 0}, kHamming = {25.0 / 46, 21.0 / 46, 0}, kBlackman = {0.42, 0.5, 0.08};
 
 template <const Cosines& w>
 Tensors window(const Node& n) {
   const std::int64_t size = n.integer_of(0);
-  if (size < 0 || size > std::int64_t{1} << 31) n.fail("size is {}, expected 0 to 2^31", size);
+  if (size < 0 || size > kMostElements) n.fail("size is {}, expected 0 to 2^26", size);
   const double last = static_cast<double>(n.integer("periodic", 1) != 0 ? size : size - 1);
   std::vector<double> values;
   for (std::int64_t k = 0; k < size; ++k) {
@@ -83,6 +86,7 @@ Tensors mel_weight_matrix(const Node& n) {
     n.fail("num_mel_bins is {}, dft_length {} and sample_rate {}, expected 1 or more", bins, length, rate);
   }
   const std::int64_t rows = length / 2 + 1;
+  if (bins > kMostElements / rows) n.fail("{} bins of {} rows, expected up to 2^26 elements", bins, rows);
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   // The row of each edge of a triangle.
   std::vector<std::int64_t> edges;

@@ -26,6 +26,8 @@ struct Value {
 // The type in Weft. Throws Unsupported for those that it lacks, naming `what`.
 DType dtype_of(ElementType type, std::string_view what);
 std::optional<DType> find_dtype(ElementType type);
+// ONNX's number of the type.
+ElementType element_type(DType type);
 
 // The tensor's elements: those of the file where it has them as Weft does, else a copy. `owner` keeps the file; `folder` is
 // where external data are. Throws FormatError, Unsupported, IoError.

@@ -19,6 +19,11 @@ constexpr std::optional<DType> kTypes[] = {
     DType::boolean, DType::f16, DType::f64, DType::u32, DType::u64, DType::c64, {},         DType::bf16,   DType::f8e4m3,
     {},         DType::f8e5m2, {},      DType::u4,  DType::i4,   {},            {},         DType::u2,     DType::i2};
 
+// More have no place, and their bytes no number of 64 bits.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
+// What a sparse tensor, whose file may be of a few bytes, may become.
+constexpr std::uint64_t kMostDenseBytes = std::uint64_t{1} << 30;
+
 Shape shape_of(std::span<const std::int64_t> dims, std::string_view what) {
   if (dims.size() > static_cast<std::size_t>(kMaxRank)) {
     throw Unsupported("onnx: {} has {} axes; Weft has up to {}", what, dims.size(), kMaxRank);
@@ -28,7 +33,9 @@ Shape shape_of(std::span<const std::int64_t> dims, std::string_view what) {
   for (const std::int64_t d : dims) {
     if (d < 0) throw FormatError("onnx: {} has an axis of size {}", what, d);
     // A zero anywhere makes it empty, but not the other sizes sound.
-    if (d && multiply_overflows(count, d, count)) throw FormatError("onnx: {} has more than 2^63 elements", what);
+    if (d && (multiply_overflows(count, d, count) || count > kMostElements)) {
+      throw FormatError("onnx: {} has more than 2^56 elements", what);
+    }
     shape.push_back(d);
   }
   return shape;
@@ -41,26 +48,43 @@ std::optional<DType> find_dtype(ElementType type) {
   return i < std::size(kTypes) ? kTypes[i] : std::nullopt;
 }
 
+ElementType element_type(DType type) {
+  return static_cast<ElementType>(std::ranges::find(kTypes, std::optional(type)) - std::begin(kTypes));
+}
+
 DType dtype_of(ElementType type, std::string_view what) {
   if (const auto found = find_dtype(type)) return *found;
   throw Unsupported("onnx: {} is of {}, a type that Weft lacks", what, name(type));
 }
 
+namespace {
+
+[[noreturn]] void refuse_location(const std::string& location, std::string_view tensor) {
+  throw FormatError("onnx: {} lies in '{}', which is not inside of the model's folder", tensor, location);
+}
+
+}  // namespace
+
+void check_location(const std::string& location, std::string_view tensor) {
+  const std::filesystem::path place(location);
+  const bool inside = !location.empty() && place.is_relative() &&
+                      std::ranges::none_of(place, [](const auto& part) { return part == ".."; });
+  if (!inside) refuse_location(location, tensor);
+}
+
 MappedFile ExternalFiles::bytes(const ExternalData& data, std::uint64_t size, std::string_view tensor) {
+  if (const auto part = parts_.find({data.location, data.offset, size}); part != parts_.end()) return part->second;
   const std::filesystem::path place(data.location);
   if (folder_.empty()) {
     throw FormatError("onnx: {} lies in '{}', and a model in memory was given no folder", tensor, data.location);
   }
-  const bool inside = !data.location.empty() && place.is_relative() &&
-                      std::ranges::none_of(place, [](const auto& part) { return part == ".."; });
+  check_location(data.location, tensor);
   // A link may lead elsewhere as well.
   const std::filesystem::path path = folder_ / place;
   std::error_code ignored;
   const auto real = std::filesystem::weakly_canonical(path, ignored), base = std::filesystem::weakly_canonical(folder_, ignored);
   const auto [end, rest] = std::ranges::mismatch(base, real);
-  if (!inside || end != base.end()) {
-    throw FormatError("onnx: {} lies in '{}', which is not inside of the model's folder", tensor, data.location);
-  }
+  if (end != base.end()) refuse_location(data.location, tensor);
   const std::lock_guard lock(mutex_);
   MappedFile& file = files_[data.location];
   if (!file.owner) file = MappedFile::open(path);
@@ -101,7 +125,9 @@ TensorData data_of(const SparseTensorProto& t, const std::shared_ptr<const void>
   const Shape shape = shape_of(t.dims, what);
   const std::size_t width = static_cast<std::size_t>(bits(values.dtype)) / 8;
   if (width == 0) throw Unsupported("onnx: {} is of {}", what, name(values.dtype));
-  const auto all = std::make_shared<std::vector<std::byte>>(byte_size(values.dtype, static_cast<std::uint64_t>(element_count(shape))));
+  const std::uint64_t size = byte_size(values.dtype, static_cast<std::uint64_t>(element_count(shape)));
+  if (size > kMostDenseBytes) throw Unsupported("onnx: {} would have {} bytes; Weft takes up to 1 GiB", what, size);
+  const auto all = std::make_shared<std::vector<std::byte>>(size);
   const std::vector<std::int64_t> at = integers_in(places);
   const std::size_t count = values.bytes.size() / width;
   const bool linear = places.shape.rank() == 1;

@@ -24,6 +24,7 @@
 #include "weft/compile.h"
 #include "weft/error.h"
 #include "weft/memory.h"
+#include "weft/process.h"
 
 namespace weft {
 namespace {
@@ -249,6 +250,7 @@ void eval_defined(std::span<const Tensor> tensors, const Device* otherwise) {
   for (const Tensor& t : tensors) {
     if (!t.defined()) throw InvalidArgument("eval: an operand is an undefined Tensor");
   }
+  const InWeft inside;
   in_host_memory("eval", [&] { evaluate(tensors, otherwise); });
 }
 void eval(std::span<const Tensor> tensors) { eval_defined(tensors, nullptr); }

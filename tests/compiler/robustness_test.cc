@@ -1,5 +1,7 @@
 // Failures that a running program must survive: a lost device, exhausted memory.
 
+#include <algorithm>
+
 #include "support/data.h"
 #include "support/dawn_counters.h"
 #include "support/devices.h"
@@ -90,6 +92,31 @@ TEST_P(RobustnessTest, AfterALossTheSameExecutableRunsOnANewDevice) {
   EXPECT_EQ(run(sibling, second), expected) << "an executable of the same store moves with it";
   EXPECT_THROW(run(exe, fresh()), InvalidArgument) << "a tensor of a third device";
   EXPECT_EQ(calls, 1);
+}
+
+// Their scratch memory is among the storages of one plan, and not of the next one.
+TEST_P(RobustnessTest, KernelsWithScratchMemoryAreRestored) {
+  const Device first = fresh(), second = fresh();
+  constexpr int kKernels = 16;
+  Graph g;
+  const Tensor x = g.input("x", DType::f32, {1, 12'000});
+  Tensor y = x;
+  for (int i = 0; i < kKernels; ++i) y = sort(y, -1, i % 2 == 0);
+  g.output("y", y);
+  const auto run_on = [](Executable& exe, const Device& device) {
+    Tensor in(device, DType::f32, {1, 12'000}), out(device, DType::f32, {1, 12'000});
+    in.write(tensor_of({1, 12'000}, -0.5f).bytes);
+    exe.run({{"x", in}}, {{"y", out}});
+    return out.read<float>();
+  };
+  Executable exe = compile(g, first);
+  const std::vector<float> expected = run_on(exe, first);
+  EXPECT_TRUE(std::is_sorted(expected.begin(), expected.end()));
+  for (const Device& next : {second, first}) {
+    exe.restore(next);
+    EXPECT_EQ(exe.report().steps.size(), static_cast<std::size_t>(kKernels));
+    EXPECT_EQ(run_on(exe, next), expected);
+  }
 }
 
 TEST_P(RobustnessTest, WhatCannotBeRestoredSaysSo) {

@@ -464,6 +464,12 @@ test_targets() {
     "$(dev_shell "$stand_ins; verb_demo" 2>"$scratch/error")"
   expect 'the first demo says how long it takes' \
     'dev: building the library, once: about 5 minutes on the 4 cores of this machine' "$(<"$scratch/error")"
+  local onnx="fetch_onnx_models() { onnx_models=/models; }; make_text_picture() { echo \"draws \${1##*/}\"; }"
+  expect_match 'the demo of ONNX reads a text that is drawn, and marks a photograph' \
+    $'builds read_picture\ndraws text.png\nruns read_picture *--text */build/demo/text.png *--photo /models/flower.jpg *' \
+    "$(dev_shell "$stand_ins; $onnx; project='$scratch'; verb_demo onnx" 2>/dev/null)"
+  expect_match 'or does both with a picture' $'builds read_picture\nruns read_picture *--text a.jpg *--photo a.jpg *' \
+    "$(dev_shell "$stand_ins; $onnx; project='$scratch'; verb_demo onnx a.jpg" 2>/dev/null)"
   mkdir -p "$scratch/built/examples"
   touch "$scratch/built/examples/weft-demo"
   dev_shell "$stand_ins; build='$scratch/built'; verb_demo" >/dev/null 2>"$scratch/error"

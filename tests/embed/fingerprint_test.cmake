@@ -3,8 +3,8 @@
 function(fingerprint text result)
   file(WRITE ${FOLDER}/template.wgsl "${text}")
   file(WRITE ${FOLDER}/generator.cc "")
-  execute_process(COMMAND ${CMAKE_COMMAND} -DKERNELS=${FOLDER}/template.wgsl -DGENERATORS=${FOLDER}/generator.cc
-    -DOUTPUT=${FOLDER}/table.cc -P ${SOURCE}/cmake/embed_kernels.cmake COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_COMMAND} "-DFILES=${FOLDER}/template.wgsl;${FOLDER}/generator.cc"
+    -DOUTPUT=${FOLDER}/table.cc -P ${SOURCE}/cmake/generated/fingerprint.cmake COMMAND_ERROR_IS_FATAL ANY)
   file(STRINGS ${FOLDER}/table.cc line REGEX "kSourcesFingerprint")
   set(${result} "${line}" PARENT_SCOPE)
 endfunction()

@@ -4,8 +4,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "core/compiler.h"
+#include "gpu/driver_problems.h"
 #include "gpu/kernel.h"
 #include "gpu/score.h"
 #include "weft/error.h"
@@ -335,6 +337,31 @@ TEST_F(DeviceTest, SoftwareIsOnlyTakenWhenAskedFor) {
   EXPECT_FALSE(Device::open("cpu").is_gpu());
 }
 
+#ifdef __linux__
+// A driver whose libraries are missing is named, with the one that is.
+TEST(NoAdapter, SaysWhatDriversMiss) {
+  const auto folder = std::filesystem::temp_directory_path() / "weft_drivers_test";
+  std::filesystem::create_directories(folder);
+  const auto manifest = [&](const char* file, const char* text) {
+    std::ofstream(folder / file) << text;
+    return (folder / file).string();
+  };
+  const std::string missing = manifest("a.json", R"({"ICD": {"library_path": "libGLX_nvidia.so.999"}})");
+  const std::string broken = manifest("b.json", "{");
+  const char* const before = std::getenv("VK_DRIVER_FILES");
+  const std::string kept = before ? before : "";
+  setenv("VK_DRIVER_FILES", (missing + ":" + broken + ":/nonexistent.json").c_str(), 1);
+  const auto problems = gpu::driver_problems();
+  before ? setenv("VK_DRIVER_FILES", kept.c_str(), 1) : unsetenv("VK_DRIVER_FILES");
+  std::filesystem::remove_all(folder);
+  using testing::AllOf, testing::Contains, testing::HasSubstr;
+  EXPECT_THAT(problems, Contains(AllOf(HasSubstr("libGLX_nvidia.so.999: cannot open"), HasSubstr(missing),
+                                       HasSubstr("libxext6"))));
+  EXPECT_THAT(problems, Contains(AllOf(HasSubstr(broken), HasSubstr("does not name"))));
+  EXPECT_THAT(problems, Contains(HasSubstr("/nonexistent.json, which is not there")));
+}
+#endif
+
 // A process in which no driver is found.
 TEST(NoAdapter, IsTypedAndTheCpuIsTaken) {
   if (!std::filesystem::exists(testing::internal::GetArgvs()[0])) {
@@ -365,7 +392,7 @@ TEST(NoAdapter, IsTypedAndTheCpuIsTaken) {
         std::fprintf(stderr, "%s|%s|", said.c_str(), Device::open().reason().c_str());
         std::exit(gpu::adapters().empty() && !said.empty() && !Device::open().is_gpu() ? 0 : 1);
       },
-      testing::ExitedWithCode(0), "^no GPU adapter; adapters here: none .*driver.*\\|cpu: no hardware GPU\\|");
+      testing::ExitedWithCode(0), "^no GPU adapter; adapters here: none .*VK_DRIVER_FILES names /nonexistent.*\\|cpu: no hardware GPU\\|");
   for (const auto& [name, value] : before) value ? setenv(name.c_str(), value->c_str(), 1) : unsetenv(name.c_str());
 }
 

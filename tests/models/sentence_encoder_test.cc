@@ -94,6 +94,23 @@ TEST_P(SentenceEncoderTest, MiniLmEqualsTransformers) {
   EXPECT_LE(d.largest_error, 2e-5);
 }
 
+// More than are sorted by length together: each is where it belongs, as in a call of its own.
+TEST_P(SentenceEncoderTest, ManySentences) {
+  auto encoder = models::load(test::data_path("encoders") / "bert_cls", device());
+  const std::vector<std::string> few = {"a", "the end of it all", "one, two and three: a line", "b c"};
+  const std::vector<float> expected = encoder.embed(few).read<float>();
+  std::vector<std::string> many;
+  for (std::size_t i = 0; i < 2 * 8192 + 5; ++i) many.push_back(few[i % few.size()]);
+  const std::vector<float> got = encoder.embed(many).read<float>();
+  const auto dimension = static_cast<std::size_t>(encoder.dimension());
+  ASSERT_EQ(got.size(), many.size() * dimension);
+  for (const std::size_t i : {0UL, 1UL, 2UL, 3UL, 8190UL, 8191UL, 8192UL, 8193UL, 16383UL, 16384UL, 16387UL, 16388UL}) {
+    const Difference d = compare(std::span(got).subspan(i * dimension, dimension),
+                                 std::span(expected).subspan(i % few.size() * dimension, dimension), dimension);
+    EXPECT_LE(d.largest_error, 2e-6) << i;  // batches of other lengths sum in another order
+  }
+}
+
 // As in a browser: a model is loaded for a future, on a device that is still to come, and its first sentences compile
 // it.
 TEST_P(SentenceEncoderTest, LoadsAndEmbedsWithoutWaiting) {

@@ -5,13 +5,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <format>
 #include <fstream>
+#include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <thread>
 
+#include "gpu/wait.h"
 #include "support/on_device.h"
 #include "support/onnx_writer.h"
 #include "support/temp_dir.h"
@@ -20,6 +24,7 @@
 #include "weft/creation.h"
 #include "weft/derivatives.h"
 #include "weft/error.h"
+#include "weft/evaluate.h"
 #include "weft/graph.h"
 #include "weft/random.h"
 #include "weft/traced.h"
@@ -155,6 +160,16 @@ TEST_P(OnnxModel, Loops) {
   EXPECT_EQ(only(m, {{"x", full({}, 3.0f)}}).item<float>(), 192);
   EXPECT_EQ(only(m, {{"x", full({}, 300.0f)}}).item<float>(), 300) << "no turn";
   EXPECT_EQ(m.reads(), 0u);
+  // One that is turned while the graph is made, and tests a condition of the data.
+  doubles.output("seen", ElementType::f32, {});
+  doubles.node("Identity", {"c"}, {"seen"});
+  G turned;
+  turned.input("x", ElementType::f32, {}).output("y", ElementType::f32, {}).output("all", ElementType::f32, {-1});
+  turned.initializer(floats("limit", {}, {100}));
+  turned.node("Loop", {"", "", "x"}, {"y", "all"}, {G::graph("body", doubles)});
+  const std::vector<Tensor> y = model(turned).run({{"x", full({}, 20.0f)}});
+  EXPECT_EQ(y[0].item<float>(), 160);
+  EXPECT_THAT(y[1].to_vector<float>(), ElementsAre(20, 40, 80));
   // A carry that grows in each turn is turned while the graph is made.
   G grows;
   grows.input("i", ElementType::i64, {}).input("go", ElementType::boolean, {}).input("c", ElementType::f32, {-1});
@@ -443,6 +458,96 @@ TEST_P(OnnxModel, DynamicQuantizeLstm) {
     }
     h = next;
   }
+// Nodes that the device cannot compute run on another one, if they may; else one error names all of them.
+TEST_P(OnnxModel, Fallback) {
+  const auto widen = [](G& g, std::string_view from, std::string_view to) -> G& {
+    return g.node("Cast", {from}, {to}, {G::integer("to", static_cast<std::int64_t>(ElementType::f64))});
+  };
+  const auto narrow = [](G& g, std::string_view from, std::string_view to) -> G& {
+    return g.node("Cast", {from}, {to}, {G::integer("to", static_cast<std::int64_t>(ElementType::f32))});
+  };
+  const auto with_fallback = [&](const G& g) {
+    return onnx::Model::from_bytes(bytes_in(onnx_model(g)), {.device = device, .fallback = Device::cpu()});
+  };
+  G g;
+  g.input("x", ElementType::f32, {-1}).output("y", ElementType::f32, {-1}).output("z", ElementType::f64, {-1});
+  g.node("Exp", {"x"}, {"e"});
+  widen(g, "e", "d").node("Add", {"d", "d"}, {"z"}).node("Sqrt", {"z"}, {"r"});
+  narrow(g, "r", "f").node("Mul", {"f", "e"}, {"y"});
+  const onnx::Model m = with_fallback(g);
+  const std::vector<Tensor> y = m.run({{"x", zeros({3})}});
+  EXPECT_THAT(y[0].to_vector<float>(), testing::Each(testing::FloatNear(std::sqrt(2.0f), 1e-6f)));
+  EXPECT_THAT(y[1].to_vector<double>(), testing::Each(2.0));
+  EXPECT_EQ(device_of(y[1]), device);
+  const std::size_t compiled = m.compilations();
+  EXPECT_THAT(m.run({{"x", ones({3})}})[1].to_vector<double>(), testing::Each(testing::DoubleNear(2 * std::exp(1.0), 1e-6)));
+  EXPECT_EQ(m.compilations(), compiled) << "the stages of a shape are kept";
+  EXPECT_EQ(m.reads(), 0u);
+  std::vector<std::string> ops;
+  for (const onnx::FallbackNode& n : m.on_fallback()) ops.push_back(n.op);
+  if (!device.is_gpu()) {
+    EXPECT_THAT(ops, testing::IsEmpty());
+    EXPECT_EQ(compiled, 1u);
+    return;
+  }
+  EXPECT_THAT(ops, testing::IsSupersetOf({"Add", "Sqrt"}));
+  EXPECT_THAT(ops, testing::Not(testing::Contains(testing::AnyOf("Exp", "Mul"))));
+  const std::string refused = refused_by([&] { model(g).run({{"x", zeros({3})}}); });
+  EXPECT_THAT(refused, testing::AllOf(HasSubstr("node 'z' (Add): "), HasSubstr("node 'r' (Sqrt): "), HasSubstr("f64 [3]")));
+  EXPECT_THAT(refused, testing::Not(testing::AnyOf(HasSubstr("'e'"), HasSubstr("'y'"))));
+
+  // Between the two: elements that are read, sequences, loops.
+  G read;
+  read.input("x", ElementType::f32, {-1}).output("y", ElementType::f32, {-2, -3});
+  widen(read, "x", "d").node("ReduceSum", {"d"}, {"s"}, {G::integer("keepdims", 1)});
+  read.node("Cast", {"s"}, {"i"}, {G::integer("to", static_cast<std::int64_t>(ElementType::i64))});
+  read.initializer(integers("one", {1}, {1})).node("Concat", {"one", "i"}, {"to"}, {G::integer("axis", 0)});
+  read.node("Reshape", {"x", "to"}, {"r"}).node("Neg", {"r"}, {"y"});
+  const onnx::Model reading = with_fallback(read);
+  EXPECT_EQ(only(reading, {{"x", ones({6})}}).shape(), (Shape{1, 6}));
+  EXPECT_GE(reading.reads(), 1u);
+  G body, sequence;
+  body.input("a", ElementType::f64, {1}).output("b", ElementType::f64, {1}).node("Add", {"a", "a"}, {"b"});
+  sequence.input("x", ElementType::f32, {3}).output("y", ElementType::f32, {3});
+  widen(sequence, "x", "d").node("SplitToSequence", {"d"}, {"parts"});
+  sequence.node("SequenceMap", {"parts"}, {"twice"}, {G::graph("body", body)});
+  sequence.node("ConcatFromSequence", {"twice"}, {"all"}, {G::integer("axis", 0)});
+  narrow(sequence, "all", "f").node("Neg", {"f"}, {"y"});
+  EXPECT_THAT(only(with_fallback(sequence), {{"x", tensor({1.0f, 2.0f, 3.0f})}}).to_vector<float>(), ElementsAre(-2, -4, -6));
+  G turn, loop;
+  turn.input("i", ElementType::i64, {}).input("go", ElementType::boolean, {}).input("c", ElementType::f64, {2});
+  turn.output("go_on", ElementType::boolean, {}).output("next", ElementType::f64, {2});
+  turn.node("Identity", {"go"}, {"go_on"}).node("Add", {"c", "c"}, {"next"});
+  loop.input("x", ElementType::f32, {2}).output("y", ElementType::f32, {2}).initializer(integers("turns", {}, {10}));
+  widen(loop, "x", "d").node("Loop", {"turns", "", "d"}, {"last"}, {G::graph("body", turn)});
+  narrow(loop, "last", "y");
+  EXPECT_THAT(only(with_fallback(loop), {{"x", tensor({1.0f, 2.0f})}}).to_vector<float>(), ElementsAre(1024, 2048));
+}
+
+// The values of all nodes; and of each on the operands that something else computed.
+TEST_P(OnnxModel, ValuesOfNodes) {
+  G g;
+  g.input("x", ElementType::f32, {-1}).input("to", ElementType::i64, {2}).output("y", ElementType::f32, {-2, -3});
+  g.node("Neg", {"x"}, {"n"}).node("Reshape", {"n", "to"}, {"r"}).node("Add", {"r", "r"}, {"a"}).node("Neg", {"a"}, {"y"});
+  const onnx::Model m = model(g);
+  const Tensor x = tensor({1.0f, 2.0f}), to = tensor({std::int64_t{2}, std::int64_t{1}}, DType::i64);
+  const std::vector<onnx::NamedValue> inputs{{"x", {.tensor = x}}, {"to", {.tensor = to}}};
+  const auto names = [](const std::vector<onnx::NodeValue>& values) {
+    std::vector<std::string> all;
+    for (const onnx::NodeValue& v : values) all.push_back(v.op + " " + v.name);
+    return all;
+  };
+  const std::vector<onnx::NodeValue> values = m.node_values(inputs);
+  EXPECT_THAT(names(values), ElementsAre("Neg n", "Reshape r", "Add a", "Neg y"));
+  EXPECT_THAT(values[0].value.to_vector<float>(), ElementsAre(-1, -2));
+  EXPECT_THAT(values[3].value.to_vector<float>(), ElementsAre(2, 4));
+  EXPECT_EQ(values[3].value.shape(), (Shape{2, 1}));
+  const std::vector<onnx::NodeValue> instead{{.node = {}, .op = {}, .name = "a", .value = tensor({{5.0f}, {6.0f}})}};
+  const std::vector<onnx::NodeValue> own = m.node_values(inputs, instead);
+  EXPECT_THAT(names(own), ElementsAre("Neg n", "Reshape r", "Add a", "Neg y"));
+  EXPECT_THAT(own[2].value.to_vector<float>(), ElementsAre(-2, -4)) << "what the node computes";
+  EXPECT_THAT(own[3].value.to_vector<float>(), ElementsAre(-5, -6)) << "on what was given";
+  EXPECT_EQ(only(m, {{"x", x}, {"to", to}}).shape(), (Shape{2, 1}));
 }
 
 TEST_P(OnnxModel, ManyThreads) {
@@ -461,6 +566,176 @@ TEST_P(OnnxModel, ManyThreads) {
   }
   for (std::thread& t : threads) t.join();
   EXPECT_LE(m.compilations(), 6u);
+}
+
+// A model that comes in pieces of these sizes.
+template <class Size>
+void take_all(const std::string& bytes, const Size& size, const std::function<void(std::span<const std::byte>)>& take) {
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t part = std::min<std::size_t>(size(), bytes.size() - at);
+    take(bytes_in(bytes).subspan(at, part));
+    at += part;
+  }
+}
+
+// Weights that products and lookups take, ones that the host needs too, small and transposed ones.
+G many_weights(const std::function<WireWriter(std::string_view, std::initializer_list<std::int64_t>,
+                                              const std::vector<float>&)>& weight) {
+  std::vector<float> large(64 * 80);
+  for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<float>(i % 17) / 16 - 0.5f;
+  G g;
+  g.input("x", ElementType::i64, {-1}).output("y", ElementType::f32, {-1, 64});
+  g.node("Gather", {"table", "x"}, {"rows"}).node("MatMul", {"rows", "w"}, {"a"}).node("Add", {"a", "bias"}, {"b"});
+  g.node("Transpose", {"also"}, {"t"}, {G::integers("perm", {1, 0})})
+      .node("MatMul", {"b", "t"}, {"c"})
+      .node("Mul", {"c", "both"}, {"d"});
+  g.node("MatMul", {"d", "both"}, {"y"});
+  g.initializer(weight("table", {80, 64}, large)).initializer(weight("w", {64, 80}, large));
+  g.initializer(weight("also", {64, 80}, large)).initializer(weight("bias", {80}, std::vector<float>(80, 0.25f)));
+  g.initializer(weight("both", {64, 64}, {large.begin(), large.begin() + 64 * 64}));
+  return g;
+}
+WireWriter raw_weight(std::string_view name, std::initializer_list<std::int64_t> dims,
+                      const std::vector<float>& values) {
+  return onnx_tensor<float>(name, ElementType::f32, std::span(dims.begin(), dims.size()), values);
+}
+
+TEST_P(OnnxModel, InPieces) {
+  const std::string bytes = onnx_model(many_weights(raw_weight));
+  const Tensor rows = arange(64).cast(DType::i64);
+  const auto expected =
+      onnx::Model::from_bytes(bytes_in(bytes), {.device = device}).run({{"x", rows}})[0].to_vector<float>();
+  const std::function<std::size_t()> pieces[] = {[] { return std::size_t{1} << 30; }, [] { return std::size_t{1}; },
+                                                 [] { return std::size_t{997}; }};
+  for (const auto& piece : pieces) {
+    onnx::Loader loader({.device = device});
+    take_all(bytes, piece, [&](auto part) { loader.take(part); });
+    EXPECT_THAT(loader.files(), testing::IsEmpty());
+    EXPECT_THROW(loader.take(bytes_in("x")), InvalidArgument);
+    const onnx::Model m = loader.finish();
+    EXPECT_EQ(m.description().parameters, 3 * 80 * 64 + 80 + 64 * 64u);
+    const auto got = m.run({{"x", rows}})[0].to_vector<float>();
+    EXPECT_THAT(got, testing::Pointwise(testing::FloatNear(1e-3f), expected));
+    EXPECT_THROW(m.run({{"x", arange(5).cast(DType::i64)}}), Error) << "five rows do not fit [64, 64]";
+    EXPECT_EQ(m.reads(), 0u);
+  }
+}
+
+TEST_P(OnnxModel, InPiecesWithOtherFiles) {
+  // Two files; a weight at an odd place, and one that others share.
+  std::string first(3, 'x'), second;
+  const auto graph = many_weights([&](auto name, auto dims, const std::vector<float>& values) {
+    std::string& file = name == "bias" || name == "w" ? second : first;
+    const auto entry = [](std::string_view key, std::string_view value) {
+      return WireWriter().text(1, key).text(2, value);
+    };
+    WireWriter w;
+    for (const std::int64_t d : dims) w.integer(1, d);
+    w.integer(2, 1).text(8, name).integer(14, 1).message(
+        13, entry("location", &file == &first ? "a/first.bin" : "second.bin"));
+    const bool again = name == "also";
+    w.message(13, entry("offset", again ? "3" : std::to_string(file.size())));
+    if (!again) file.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    return w;
+  });
+  const std::string bytes = onnx_model(graph);
+  const std::string whole = onnx_model(many_weights(raw_weight));
+  const Tensor rows = arange(64).cast(DType::i64);
+  const auto expected =
+      onnx::Model::from_bytes(bytes_in(whole), {.device = device}).run({{"x", rows}})[0].to_vector<float>();
+  const auto load = [&](const std::string& a, const std::string& b) {
+    onnx::Loader loader({.device = device}, "https://example.org/m.onnx");
+    loader.take(bytes_in(bytes));
+    EXPECT_THAT(loader.files(), ElementsAre("a/first.bin", "second.bin"));
+    take_all(b, [] { return std::size_t{1000}; }, [&](auto part) { loader.take("second.bin", part); });
+    take_all(a, [] { return std::size_t{777}; }, [&](auto part) { loader.take("a/first.bin", part); });
+    EXPECT_THROW(loader.take("third.bin", {}), InvalidArgument);
+    return loader.finish();
+  };
+  EXPECT_THAT(load(first, second).run({{"x", rows}})[0].to_vector<float>(),
+              testing::Pointwise(testing::FloatNear(1e-3f), expected));
+  EXPECT_THAT(load(first + "more", second).run({{"x", rows}})[0].to_vector<float>(),
+              testing::Pointwise(testing::FloatNear(1e-3f), expected));
+  EXPECT_THAT(refused_by([&] { load(first, second.substr(0, second.size() - 1)); }),
+              testing::AllOf(HasSubstr("'https://example.org/m.onnx'"),
+                             HasSubstr("'second.bin' has 20799 bytes; the model has 320 from 20480 on")));
+}
+
+// Runs that never wait: conditions and shapes are read between the steps.
+TEST_P(OnnxModel, Steps) {
+  G then, otherwise, body, g;
+  then.output("a", ElementType::f32, {-1}).node("Add", {"r", "r"}, {"a"});
+  otherwise.output("b", ElementType::f32, {-1}).node("Neg", {"r"}, {"b"});
+  body.input("i", ElementType::i64, {}).input("go", ElementType::boolean, {}).input("c", ElementType::f32, {2, 3});
+  body.output("less", ElementType::boolean, {}).output("next", ElementType::f32, {2, 3});
+  body.node("Add", {"c", "c"}, {"next"})
+      .node("ReduceMax", {"next"}, {"top"}, {G::integer("keepdims", 0)})
+      .node("Less", {"top", "limit"}, {"less"});
+  g.input("x", ElementType::f32, {6}).input("to", ElementType::i64, {2}).output("y", ElementType::f32, {-1, -2});
+  g.initializer(floats("zero", {}, {0})).initializer(floats("limit", {}, {20}));
+  g.node("Reshape", {"x", "to"}, {"r"})
+      .node("ReduceSum", {"r"}, {"s"}, {G::integer("keepdims", 0)})
+      .node("Greater", {"s", "zero"}, {"c"});
+  g.node("If", {"c"}, {"i"}, {G::graph("then_branch", then), G::graph("else_branch", otherwise)});
+  g.node("ReduceMax", {"i"}, {"first"}, {G::integer("keepdims", 0)}).node("Less", {"first", "limit"}, {"begins"});
+  g.node("Loop", {"", "begins", "i"}, {"y"}, {G::graph("body", body)});
+  const onnx::Model m = model(g);
+  const Tensor to = tensor({2, 3}, DType::i64);
+  for (const float sign : {1.0f, -1.0f}) {
+    const Tensor x = full({6}, sign);
+    Future<std::vector<float>> y;
+    {
+      const gpu::NoWaiting guard;
+      const onnx::NamedValue inputs[] = {{"x", {.tensor = x}}, {"to", {.tensor = to}}};
+      onnx::RunSteps steps = m.run_steps(inputs);
+      EXPECT_THROW(steps.results(), InvalidArgument);
+      while (!steps.done()) {
+        Future<void> step = steps.next();
+        while (!step.ready()) {
+        }
+        step.get();
+      }
+      EXPECT_THROW(steps.next(), InvalidArgument);
+      y = steps.results()[0].tensor.async_read<float>();
+      EXPECT_THAT(guard.places(), testing::IsEmpty());
+    }
+    EXPECT_THAT(y.get(), testing::Each(32.0f)) << sign;
+  }
+  EXPECT_THAT(only(m, {{"x", full({6}, 1.0f)}, {"to", to}}).to_vector<float>(), testing::Each(32.0f));
+}
+
+TEST(OnnxFiles, InPiecesAreRefusedWhereTheyAreWrong) {
+  const std::string bytes = onnx_model(many_weights(raw_weight));
+  const auto refusal = [&](const std::string& file) {
+    return refused_by([&] {
+      onnx::Loader loader({.device = Device::cpu()}, "m.onnx");
+      take_all(file, [] { return std::size_t{5000}; }, [&](auto part) { loader.take(part); });
+      (void)loader.finish();
+    });
+  };
+  EXPECT_THAT(refusal(""), HasSubstr("'m.onnx': onnx: ModelProto: no graph"));
+  EXPECT_THAT(refusal("<!doctype html>"), HasSubstr("field 7 is of kind 4"));
+  for (std::size_t size = 0; size < bytes.size(); size += size < 3000 ? 1 : 4999)
+    EXPECT_THAT(refusal(bytes.substr(0, size)), HasSubstr("FormatError")) << size;
+  // With any byte of the structure changed: an error or a model.
+  for (std::size_t i = 0; i < 3000; ++i) {
+    for (const int bit : {0, 3, 7}) {
+      std::string spoilt = bytes;
+      spoilt[i] = static_cast<char>(spoilt[i] ^ 1 << bit);
+      try {
+        onnx::Loader loader({.device = Device::cpu()});
+        loader.take(bytes_in(spoilt));
+        (void)loader.finish();
+      } catch (const Error&) {
+      }
+    }
+  }
+  G twice = many_weights(raw_weight);
+  twice.initializer(raw_weight("w", {64, 80}, std::vector<float>(64 * 80)));
+  EXPECT_THAT(refusal(onnx_model(twice)), HasSubstr("two initializers are called 'w'"));
+  G unknown = many_weights(raw_weight);
+  unknown.node("Nothing", {"y"}, {"z"});
+  EXPECT_THAT(refusal(onnx_model(unknown)), HasSubstr("'z' (Nothing)"));
 }
 
 // Numbers of typed fields become elements once, which all that is made of the file shares.
@@ -495,6 +770,7 @@ TEST(OnnxFiles, ExternalData) {
     return onnx::Model::load(path, {.device = Device::cpu()});
   };
   const DefaultDeviceScope cpu(Device::cpu());
+  EXPECT_THAT(load("weights.bin", "8", "8").description().files, ElementsAre("weights.bin"));
   EXPECT_THAT(load("weights.bin", "8", "8").run({{"x", zeros({2})}})[0].to_vector<float>(), ElementsAre(1, 2));
   EXPECT_THAT(refused_by([&] { load("weights.bin", "12", "8"); }), HasSubstr("is said to be 8 bytes from 12 on of 'weights.bin', which has 16"));
   EXPECT_THAT(refused_by([&] { load("weights.bin", "0", "4"); }), HasSubstr("takes 8 bytes"));
@@ -504,6 +780,25 @@ TEST(OnnxFiles, ExternalData) {
   std::filesystem::create_symlink(dir.path() / "secret.bin", dir.path() / "model" / "link.bin");
   EXPECT_THROW(load("link.bin", "0", "8"), FormatError);
   EXPECT_THROW(load("none.bin", "0", "8"), IoError);
+}
+
+// What a model has that does not run, before it is loaded.
+TEST(OnnxFiles, AreDescribed) {
+  const TempDir dir;
+  G g;
+  g.input("x", ElementType::f64, {2}).output("y", ElementType::f32, {2}).input("s", ElementType::string, {1});
+  g.node("Gelu", {"x"}, {"a"}).node("Tree", {"a"}, {"b"}, {}, "ai.onnx.ml").node("Col2Im", {"b"}, {"y"});
+  std::ofstream(dir.path() / "m.onnx", std::ios::binary) << onnx_model(g, 19);
+  const onnx::Description d = onnx::describe(dir.path() / "m.onnx");
+  std::map<std::string, onnx::OperatorUse> by_name;
+  for (const onnx::OperatorUse& use : d.operators) by_name.emplace(use.name, use);
+  EXPECT_FALSE(by_name.at("Gelu").supported);
+  EXPECT_EQ(by_name.at("Gelu").reason, "Weft has it from version 20 of the domain on, and the model is of version 19");
+  EXPECT_THAT(by_name.at("Tree").reason, HasSubstr("no operators of ai.onnx.ml"));
+  EXPECT_TRUE(by_name.at("Col2Im").supported);
+  EXPECT_THAT(by_name.at("Col2Im").reason, HasSubstr("no integers of 64 bits"));
+  EXPECT_THAT(d.problems, ElementsAre("input 's' is a tensor(string), a type that Weft lacks"));
+  EXPECT_THAT(d.remarks, ElementsAre(HasSubstr("float64")));
 }
 
 TEST(OnnxFiles, AreRefusedWhereTheyAreWrong) {
@@ -566,6 +861,35 @@ TEST(OnnxFiles, AreRefusedWhereTheyAreWrong) {
   EXPECT_THAT(refused_by([&] { m.run({{"x", zeros({2, 3}, DType::i32)}, {"z", z}}); }), HasSubstr("input 'x' is i32, expected f32"));
   EXPECT_THAT(refused_by([&] { m.run({{"x", zeros({2, 4})}, {"z", z}}); }), HasSubstr("input 'x' is [2, 4], expected [n, 3]"));
   EXPECT_THAT(refused_by([&] { m.run({{"x", x}, {"z", zeros({5})}}); }), HasSubstr("n is 2 in 'x'"));
+}
+
+// What rows lack is told of all nodes at once, those with graphs and functions inside too.
+TEST(OnnxFiles, AllThatIsLackingIsNamed) {
+  const auto node = [](std::string_view op, std::string_view in, std::string_view out) {
+    WireWriter w;
+    if (!in.empty()) w.text(1, in);
+    return w.text(2, out).text(4, op);
+  };
+  const auto function = [](std::string_view name, std::initializer_list<WireWriter> nodes) {
+    WireWriter w;
+    w.text(1, name).text(10, "my").text(4, "a").text(5, "b");
+    for (const WireWriter& n : nodes) w.message(7, n);
+    return w.message(9, WireWriter().text(1, "").integer(2, 21));
+  };
+  WireWriter text = node("Constant", "", "t");
+  text.text(5, WireWriter().text(1, "value_string").text(4, "a").integer(20, 3).bytes());
+  G g;
+  g.input("x", ElementType::f32, {2}).output("y", ElementType::f32, {2});
+  g.node("Constant", {}, {"c"}, {G::text("value_string", "a")}).node("Texts", {"x"}, {"w"}, {}, "my");
+  g.node("Neg", {"c"}, {"behind"}).node("Fine", {"x"}, {"f"}, {}, "my").node("Neg", {"f"}, {"y"});
+  WireWriter more;
+  more.message(25, function("Texts", {text, node("Neg", "a", "b")})).message(25, function("Fine", {node("Neg", "a", "b")}));
+  more.message(8, WireWriter().text(1, "my").integer(2, 1));
+  const DefaultDeviceScope scope(Device::cpu());
+  const onnx::Model m = onnx::Model::from_bytes(bytes_in(onnx_model(g, 21, more)), {.device = Device::cpu()});
+  EXPECT_THAT(message_of([&] { m.run({{"x", ones({2})}}); }),
+              testing::AllOf(HasSubstr("2 of 5 nodes of '' need what Weft does not have:"), HasSubstr("\n  node 'c' (Constant): texts"),
+                             HasSubstr("\n  node 'w' (my.Texts): node 't' (Constant, opset 21): texts")));
 }
 
 // Deep graphs, long ones, and functions that call themselves.

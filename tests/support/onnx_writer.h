@@ -9,39 +9,12 @@
 #include <vector>
 
 #include "onnx/proto.h"
+#include "onnx/wire_writer.h"
 #include "weft/tensor_data.h"
 
 namespace weft::test {
 
-// Protocol Buffers' wire format.
-class WireWriter {
- public:
-  WireWriter& integer(int field, std::int64_t value) {
-    varint(static_cast<std::uint64_t>(field) << 3);
-    varint(static_cast<std::uint64_t>(value));
-    return *this;
-  }
-  WireWriter& text(int field, std::string_view value) {
-    varint(static_cast<std::uint64_t>(field) << 3 | 2);
-    varint(value.size());
-    bytes_ += value;
-    return *this;
-  }
-  WireWriter& message(int field, const WireWriter& value) { return text(field, value.bytes_); }
-  WireWriter& number(int field, float value) {
-    varint(static_cast<std::uint64_t>(field) << 3 | 5);
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
-    return *this;
-  }
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  void varint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
-    bytes_ += static_cast<char>(value);
-  }
-  std::string bytes_;
-};
+using onnx::WireWriter;
 
 inline WireWriter onnx_tensor(std::string_view name, onnx::ElementType type, std::span<const std::int64_t> dims,
                               std::string_view raw) {
@@ -81,6 +54,10 @@ class OnnxGraph {
   }
   OnnxGraph& initializer(const WireWriter& tensor) {
     graph_.message(5, tensor);
+    return *this;
+  }
+  OnnxGraph& sparse_initializer(const WireWriter& tensor) {
+    graph_.message(15, tensor);
     return *this;
   }
   OnnxGraph& node(std::string_view op, std::initializer_list<std::string_view> inputs,

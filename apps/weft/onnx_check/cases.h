@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,6 @@ std::vector<std::filesystem::path> onnx_cases(const std::vector<std::string>& fo
 
 // Outputs are as expected if they have its type and shape, and each element is within 1e-3 of the expected one's magnitude and
 // 1e-5 (for f16 and bf16 1e-2, for 8-bit floats 1/8: a step of theirs); NaN is NaN, and integers are equal.
-CaseResult run_onnx_case(const std::filesystem::path& folder, const Device& device);
+CaseResult run_onnx_case(const std::filesystem::path& folder, const Device& device, const std::optional<Device>& fallback = {});
 
 }  // namespace weft::app

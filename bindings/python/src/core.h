@@ -59,9 +59,8 @@ class Released {
   Released& operator=(const Released&) = delete;
 
  private:
-  void* state_;
-  struct Check;
-  std::unique_ptr<Check> check_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 // What f returns, called so.
 template <class F>

@@ -75,34 +75,104 @@ nb::object object_of(const onnx::PortValue& value) {
   return value.tensor.defined() ? array(value.tensor) : nb::none();
 }
 
+struct ObjectOfAttribute {
+  nb::object operator()(std::int64_t v) const { return nb::cast(v); }
+  nb::object operator()(double v) const { return nb::cast(v); }
+  // Any bytes, which are a text in most models.
+  nb::object operator()(const std::string& v) const {
+    PyObject* made = PyUnicode_DecodeUTF8(v.data(), static_cast<Py_ssize_t>(v.size()), nullptr);
+    if (made) return nb::steal(made);
+    PyErr_Clear();
+    return nb::bytes(v.data(), v.size());
+  }
+  nb::object operator()(const Tensor& v) const { return array(v); }
+  template <class T>
+  nb::object operator()(const std::vector<T>& v) const {
+    nb::list list;
+    for (const T& item : v) list.append((*this)(item));
+    return list;
+  }
+};
+nb::object attribute(const onnx::Attribute& value) { return std::visit(ObjectOfAttribute{}, value); }
+
+// (domain, name, function of (inputs, attributes, outputs, version)) as operators of a program's own.
+std::vector<onnx::Operator> operators_in(nb::handle list) {
+  std::vector<onnx::Operator> operators;
+  for (const nb::handle item : nb::borrow<nb::object>(list)) {
+    const auto row = nb::cast<nb::tuple>(item);
+    operators.push_back({nb::cast<std::string>(row[0]), nb::cast<std::string>(row[1]),
+                         [f = shared(row[2])](const onnx::OperatorCall& call) {
+                           const nb::gil_scoped_acquire acquire;
+                           nb::list inputs;
+                           for (const Tensor& t : call.inputs) inputs.append(t.defined() ? array(t) : nb::none());
+                           nb::dict attributes;
+                           for (const auto& [name, value] : call.attributes) attributes[text(name)] = attribute(value);
+                           return tensors_in(nb::handle(f.get())(inputs, attributes, call.outputs, call.version));
+                         }});
+  }
+  return operators;
+}
+
 }  // namespace
 
 void add_onnx(nb::module_& m) {
   m.def("describe_onnx",
         [](const std::string& path) { return description(released([&] { return onnx::describe(path); })); });
-  const auto options = [](const Device& device, const std::optional<std::string>& precision) {
-    return onnx::Options{.device = device, .precision = precision_named(precision)};
+  const auto options = [](const Device& device, const std::optional<std::string>& precision, nb::handle operators) {
+    return onnx::Options{
+        .device = device, .precision = precision_named(precision), .operators = operators_in(operators)};
   };
   m.def(
-      "load_onnx",
-      [options](const std::string& path, const Device& device, std::optional<std::string> precision) {
-        return released([&] { return onnx::Model::load(path, options(device, precision)); });
+      "save_onnx",
+      [](const std::string& path, const Graph& graph, std::optional<std::int64_t> opset, std::optional<bool> external) {
+        released([&] { onnx::save(path, graph, {.opset = opset, .external_data = external}); });
       },
-      nb::arg("path"), nb::arg("device"), nb::arg("precision").none());
+      nb::arg("path"), nb::arg("graph"), nb::arg("opset").none(), nb::arg("external_data").none());
+  m.def(
+      "load_onnx",
+      [options](const std::string& path, const Device& device, std::optional<std::string> precision,
+                nb::handle operators) {
+        const onnx::Options all = options(device, precision, operators);
+        return released([&] { return onnx::Model::load(path, all); });
+      },
+      nb::arg("path"), nb::arg("device"), nb::arg("precision").none(), nb::arg("operators"));
   m.def(
       "onnx_from_bytes",
-      [options](nb::bytes bytes, const Device& device, std::optional<std::string> precision,
-                const std::string& folder) {
+      [options](nb::bytes bytes, const Device& device, std::optional<std::string> precision, const std::string& folder,
+                nb::handle operators) {
         const std::span<const std::byte> all(static_cast<const std::byte*>(bytes.data()), bytes.size());
-        return released([&] { return onnx::Model::from_bytes(all, options(device, precision), folder); });
+        const onnx::Options chosen = options(device, precision, operators);
+        return released([&] { return onnx::Model::from_bytes(all, chosen, folder); });
       },
-      nb::arg("bytes"), nb::arg("device"), nb::arg("precision").none(), nb::arg("folder"));
+      nb::arg("bytes"), nb::arg("device"), nb::arg("precision").none(), nb::arg("folder"), nb::arg("operators"));
 
   nb::class_<onnx::Model>(m, "OnnxModel")
       .def("description", [](const onnx::Model& model) { return description(model.description()); })
       .def_prop_ro("device", [](const onnx::Model& model) { return model.device(); })
       .def_prop_ro("compilations", &onnx::Model::compilations)
       .def_prop_ro("reads", &onnx::Model::reads)
+      // Shapes and arrays by inputs' names.
+      .def("graph",
+           [](const onnx::Model& model, nb::dict shapes, nb::dict constants) {
+             std::vector<onnx::NamedShape> named;
+             for (const auto& [key, sizes] : shapes) {
+               Shape shape;
+               for (const nb::handle size : nb::borrow<nb::object>(sizes))
+                 shape.push_back(nb::cast<std::int64_t>(size));
+               named.push_back({nb::cast<std::string>(key), shape});
+             }
+             std::vector<std::pair<std::string, Tensor>> values;
+             for (const auto& [key, value] : constants) {
+               auto name = nb::cast<std::string>(key);
+               const auto port = std::ranges::find(model.inputs(), name, &onnx::Port::name);
+               values.emplace_back(name, tensor_from(value, port == model.inputs().end() ? std::nullopt : port->dtype));
+             }
+             return released([&] {
+               std::vector<NamedTensor> given;
+               for (const auto& [name, tensor] : values) given.push_back({name, tensor});
+               return model.graph(named, given);
+             });
+           })
       // Values by inputs' names; a list of values in the outputs' order.
       .def("run", [](const onnx::Model& model, nb::dict given) {
         std::vector<onnx::NamedValue> inputs;

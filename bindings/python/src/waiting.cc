@@ -2,21 +2,26 @@
 #include "core.h"
 
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
+#include <chrono>
 #include <mutex>
-
-#if __has_include(<unistd.h>)
-#include <unistd.h>
-#endif
+#include <optional>
+#include <thread>
 
 #include "weft/evaluate.h"
 #include "weft/interruption.h"
+#include "weft/process.h"
 
 namespace weft::python {
 namespace {
 
-std::atomic<bool> was_forked = false;
+// For which a daemon thread stays at the end of the process, which is gone before.
+constexpr std::chrono::seconds kPatience(10);
+
+// As Python counts them.
+unsigned long main_thread = 0;
+std::atomic<unsigned long> ender = 0;
+std::atomic<bool> ending = false;
+std::atomic<int> returning = 0;  // threads that take Python's lock again
 
 // What was dropped since Python's lock was held last.
 struct Dropped {
@@ -54,20 +59,6 @@ void drop_later(PyObject* object) {
   }
 }
 
-// In a child. What C++ ends at the end of a process would wait there for threads that only the parent has.
-void set_forked() {
-  if (was_forked.exchange(true)) return;
-#ifdef __GLIBC__
-  // The last that is set up is the first to run.
-  on_exit(
-      [](int status, void*) {
-        std::fflush(nullptr);
-        _exit(status);
-      },
-      nullptr);
-#endif
-}
-
 }  // namespace
 
 SharedObject shared(nb::handle object) {
@@ -75,24 +66,41 @@ SharedObject shared(nb::handle object) {
   return {object.ptr(), drop_later};
 }
 
-struct Released::Check {
-  InterruptionScope scope{[] {
-    const nb::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) nb::raise_python_error();
-  }};
+struct Released::State {
+  PyThreadState* python = PyEval_SaveThread();
+  std::optional<InterruptionScope> interruptible;
+  InWeft inside;
 };
 
-Released::Released() : state_(nullptr) {
-  if (was_forked.load(std::memory_order_relaxed)) {
+Released::Released() {
+  if (is_forked()) {
     throw nb::builtin_exception(
         nb::exception_type::runtime_error,
         "this process was forked from one that used Weft, whose threads and devices it does not have; start processes "
         "by multiprocessing's method 'spawn' instead");
   }
-  check_ = std::make_unique<Check>();
-  state_ = PyEval_SaveThread();
+  state_ = std::make_unique<State>();
+  // Signals are the main thread's.
+  if (PyThread_get_thread_ident() != main_thread) return;
+  state_->interruptible.emplace([] {
+    const nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+  });
 }
-Released::~Released() { PyEval_RestoreThread(static_cast<PyThreadState*>(state_)); }
+
+Released::~Released() {
+  PyThreadState* const python = state_->python;
+  state_.reset();
+  // The interpreter would end the thread in PyEval_RestoreThread, through frames that allow no exception.
+  ++returning;
+  if (ending && PyThread_get_thread_ident() != ender) {
+    --returning;
+    std::this_thread::sleep_for(kPatience);
+    ++returning;
+  }
+  PyEval_RestoreThread(python);
+  --returning;
+}
 
 void add_waiting(nb::module_& m) {
   m.def("eval", [](nb::handle sequence) {
@@ -105,7 +113,16 @@ void add_waiting(nb::module_& m) {
     released([&] { async_eval(tensors).get(); });
   });
   m.def("drop_objects", [] { drop_all(nullptr); });
-  m.def("set_forked", set_forked);
+  main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+  // From now on daemon threads that have computed stay where they are.
+  m.def("begin_end", [] {
+    ender = PyThread_get_thread_ident();
+    ending = true;
+    // Those that wait for Python's lock get it.
+    const nb::gil_scoped_release others_run;
+    while (returning > 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  });
+  end_before_static_objects();
 }
 
 }  // namespace weft::python

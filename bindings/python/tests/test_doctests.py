@@ -55,7 +55,7 @@ def test_docstrings(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     wf.random.seed(0)
     report = []
-    doctest.DocTestRunner(optionflags=OPTIONS).run(example, out=report.append)
+    doctest.DocTestRunner(verbose=False, optionflags=OPTIONS).run(example, out=report.append)
     assert not report, "".join(report)
 
 

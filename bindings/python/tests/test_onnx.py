@@ -284,3 +284,57 @@ def test_files_that_are_no_models_or_have_operators_that_weft_lacks(tmp_path):
         wf.onnx.load(text)
     (use,) = wf.onnx.describe(tmp_path / "m.onnx").operators
     assert (use.domain, use.name, use.supported) == ("mine", "Nothing", False)
+
+
+# ---- Writing, graphs and operators of a program's own
+
+
+def test_a_function_is_saved_and_computes_the_same(tmp_path):
+    w = wf.asarray(W)
+    f = wf.compile(lambda x: wf.nn.silu(x @ w) + 1)
+    x = np.random.default_rng(1).normal(size=(5, 4)).astype("f4")
+    wf.onnx.save(tmp_path / "f.onnx", f, wf.asarray(x))
+    m = wf.onnx.load(tmp_path / "f.onnx")
+    assert m.description.producer == "weft" and m.description.opsets["ai.onnx"] == 21
+    np.testing.assert_array_equal(np.asarray(m(x)), np.asarray(f(wf.asarray(x))))
+    g = m.graph()
+    np.testing.assert_array_equal(np.asarray(g(x)), np.asarray(m(x)))
+    wf.onnx.save(tmp_path / "g.onnx", g, opset=25, external_data=True)
+    assert wf.onnx.describe(tmp_path / "g.onnx").opsets["ai.onnx"] == 25
+    with pytest.raises(TypeError, match="takes no arguments"):
+        wf.onnx.save(tmp_path / "g.onnx", g, x)
+    with pytest.raises(TypeError, match="weft.compile"):
+        wf.onnx.save(tmp_path / "g.onnx", lambda x: x, x)
+    with pytest.raises(wf.Unsupported, match="cannot be said in ONNX"):
+        wf.onnx.save(tmp_path / "g.onnx", wf.compile(wf.linalg.cholesky), wf.ones((2, 2)))
+
+
+def test_the_graph_of_a_model(path):
+    m = wf.onnx.load(path)
+    with pytest.raises(wf.InvalidArgument, match="the shape of input 'x' is missing"):
+        m.graph()
+    g = m.graph({"x": (2, 4)})
+    np.testing.assert_allclose(np.asarray(g(np.ones((2, 4), "f4"))), np.maximum(np.ones((2, 4)) @ W + B, 0), atol=1e-5)
+
+
+def test_an_operator_of_the_programs_own():
+    attribute = field(1, "scale") + struct.pack("<Bf", 2 << 3 | 5, 2.0) + field(20, 1)
+    own = field(1, field(1, "x") + field(2, "y") + field(4, "ScaledTanh") + field(5, attribute) + field(7, "my.domain"))
+    made = model(own, input("x", FLOAT, ["n"]), output("y", FLOAT, ["n"]))
+    with pytest.raises(wf.Unsupported, match="my.domain.ScaledTanh"):
+        wf.onnx.load(made)
+    calls = []
+
+    def scaled_tanh(node):
+        calls.append(node)
+        return wf.tanh(node.inputs[0] * node.attributes["scale"])
+
+    m = wf.onnx.load(made, operators={"my.domain.ScaledTanh": scaled_tanh})
+    x = np.array([0.1, -0.3], "f4")
+    np.testing.assert_allclose(np.asarray(m(x)), np.tanh(2 * x), rtol=1e-5)
+    m(x)
+    assert len(calls) == 1 and calls[0].outputs == 1 and calls[0].version == 1
+    with pytest.raises(ZeroDivisionError):
+        wf.onnx.load(made, operators={"my.domain.ScaledTanh": lambda node: 1 / 0})(x)
+    with pytest.raises(ValueError, match="has no domain"):
+        wf.onnx.load(made, operators={"ScaledTanh": scaled_tanh})

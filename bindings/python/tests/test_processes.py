@@ -130,18 +130,20 @@ def test_an_uncaught_error_leaks_nothing():
     assert "ValueError" in done.stderr and "leaked" not in done.stderr, done.stderr
 
 
-def test_daemon_threads_at_the_end():
+# Threads that compute, and such as mostly wait for Python's lock.
+@pytest.mark.parametrize("threads, size", [(3, 200), (30, 20)])
+def test_daemon_threads_at_the_end(threads, size):
     for _ in range(3):
         succeeds(
-            """
+            f"""
             import threading, time
-            x = wf.random.normal((200, 200)); wf.wait(x)
+            x = wf.random.normal(({size}, {size})); wf.wait(x)
             def work():
                 y = x
                 while True:
                     y = wf.tanh(y @ x * 0.01)
                     wf.wait(y)
-            started = [threading.Thread(target=work, daemon=True) for _ in range(3)]
+            started = [threading.Thread(target=work, daemon=True) for _ in range({threads})]
             for t in started: t.start()
             time.sleep(0.2)
             print("end", flush=True)
@@ -217,12 +219,18 @@ def test_what_is_computed_leaves_nothing(kind):
     for _ in range(300):
         once()
     gc.collect()
-    live, before, objects = wf.memory.live(), resident(), len(gc.get_objects())
-    for _ in range(3000):
-        once()
-    gc.collect()
+    live, objects, grown = wf.memory.live(), len(gc.get_objects()), []
+    # A driver's own caches and the C library's pools grow now and then; what leaks 1 KB a turn grows each time.
+    for _ in range(3):
+        before = resident()
+        for _ in range(3000):
+            once()
+        gc.collect()
+        grown.append(resident() - before)
+        if grown[-1] < 3 << 20:
+            break
     assert wf.memory.live() <= live + 4096
-    assert resident() - before < 3 << 20
+    assert min(grown) < 3 << 20, grown
     assert len(gc.get_objects()) <= objects + 20
 
 

@@ -22,10 +22,19 @@ wf.save("x.npy", x)
 with wf.device("cpu") as d:
     print(d.name, wf.finfo(wf.float32).eps, -x, x[0], abs(x), x > 1, x == 1, float(x[0, 0]))
 
+
+def as_given(x: wf.Array) -> wf.ArrayType:
+    return wf.ArrayType(x.shape, x.dtype)
+
+
+def squared(x: wf.Array) -> wf.Array:
+    return x * x
+
+
 square: wf.Kernel = wf.kernel(
     "fn kernel(i: u32) { store_y(i, load_x(i) * load_x(i)); }",
-    results=lambda x: wf.ArrayType(x.shape, x.dtype),
-    cpu=lambda x: x * x,
+    results=as_given,
+    cpu=squared,
 )
 print(square(x), square.name, square.numbers)
 try:

@@ -14,6 +14,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 # What a private library has, which others must not find: of OpenBLAS, TBB, Dawn, fmt.
 PRIVATE = ["cblas_dgemm", "dgemm_", "_ZN3tbb6detail2r18allocateEm", "wgpuCreateInstance", "_ZN3fmt3v116detail"]
@@ -148,12 +150,28 @@ def beside(order: list[str]) -> None:
         compute() if name == "weft" else use(name)
 
 
+def end_at_work() -> None:
+    """Leaves threads behind, most of which wait for Python's lock: until 3.13 Python ends them where they are."""
+    import weft as wf
+
+    x = wf.ones((20, 20))
+
+    def work() -> None:
+        while True:
+            wf.wait(wf.tanh(x @ x))
+
+    for _ in range(20):
+        threading.Thread(target=work, daemon=True).start()
+    time.sleep(0.2)
+
+
 def main() -> None:
     os.environ.setdefault("WEFT_DEVICE", "cpu")
     if sys.argv[1:2] == ["order"]:
         return beside(sys.argv[2:])
     if sys.argv[1:2] != ["beside"]:
-        return tour()
+        tour()
+        return end_at_work()
     modules = [name for name in sys.argv[2:] or MODULES if importlib.util.find_spec(name.split(".")[0])]
     orders = [["weft", name] for name in modules] + [[name, "weft"] for name in modules]
     orders += [["weft", *modules], [*modules, "weft"]]

@@ -8,6 +8,7 @@
     g = wf.grad(lambda x: (x**2).mean())(x)
 """
 
+import atexit as _atexit
 import os as _os
 import sys as _sys
 
@@ -168,7 +169,7 @@ def wait(*trees: object) -> None:
     _core.wait(tree_leaves(trees))
 
 
-if hasattr(_os, "register_at_fork"):
-    _os.register_at_fork(after_in_child=_core.set_forked)
+# The last that is registered is the first to run.
+_atexit.register(_core.begin_end)
 
 __all__ = [name for name in dir() if not name.startswith("_") or name.startswith("__array_")]

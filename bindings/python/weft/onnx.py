@@ -10,13 +10,15 @@ nothing. No package but this one is needed.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import _core
 from ._core import Device, DType
 from ._devices import current_precision
+from ._files import GraphFunction
 
-__all__ = ["Description", "Model", "OperatorUse", "Port", "describe", "load"]
+__all__ = ["Description", "Model", "OperatorCall", "OperatorUse", "Port", "describe", "load", "save"]
 
 
 class Port(NamedTuple):
@@ -37,6 +39,17 @@ class OperatorUse(NamedTuple):
     version: int
     count: int
     supported: bool
+
+
+class OperatorCall(NamedTuple):
+    """A node of an operator of the program's own: its inputs, of which those that are left out are None, its attributes by
+    name, how many results it has, and the version of the operator's domain. Arrays have types and shapes, but no values
+    that can be read."""
+
+    inputs: tuple[Any, ...]
+    attributes: dict[str, Any]
+    outputs: int
+    version: int
 
 
 class Description(NamedTuple):
@@ -88,6 +101,16 @@ class Model:
         results = self._own.run(given)
         return results[0] if len(results) == 1 else tuple(results)
 
+    def graph(
+        self,
+        shapes: Mapping[str, Sequence[int]] | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> GraphFunction:
+        """What it computes of inputs of these shapes, as a function whose graph can be saved. Inputs of which the model
+        fixes the shape need none. constants are values of inputs, which become part of the graph: it needs those of inputs
+        that say what the graph is like. Raises Unsupported if the graph depends on other data."""
+        return GraphFunction(self._own.graph(dict(shapes or {}), dict(constants or {})))
+
     @property
     def description(self) -> Description:
         """What is in its file."""
@@ -137,6 +160,7 @@ def load(
     precision: str | None = None,
     *,
     folder: str | os.PathLike[str] | None = None,
+    operators: Mapping[str, Callable[[OperatorCall], Any]] | None = None,
 ) -> Model:
     """The model of a file, or of its bytes, on a device: by default the default device.
 
@@ -144,7 +168,13 @@ def load(
     where that keeps an error bound, as weft.compile() has it. The file is mapped, and weights are read when they are first
     uploaded; those in files of their own are found beside it, and those of bytes in `folder`. Raises Unsupported for a
     model with operators that Weft lacks, and names their nodes.
+
+    operators are functions for operators of the program's own, by "domain.Name", the domain of ONNX being "ai.onnx". Each is
+    given an OperatorCall, gives an array or a tuple of them, and is called when the model is compiled for new shapes:
+
+        load("model.onnx", operators={"my.domain.ScaledTanh": lambda node: weft.tanh(node.inputs[0] * node.attributes["scale"])})
     """
+    rows = [(*_split(name), _called(f)) for name, f in (operators or {}).items()]
     if device is None:
         device = _core.default_device()
     elif isinstance(device, str):
@@ -152,10 +182,54 @@ def load(
     precision = precision or current_precision.get()
     if isinstance(path, bytes):
         where = "" if folder is None else os.fspath(folder)
-        return Model(_core.onnx_from_bytes(path, device, precision, where))
+        return Model(_core.onnx_from_bytes(path, device, precision, where, rows))
     if folder is not None:
         raise TypeError("load: a folder goes with bytes; of a file it is its own")
-    return Model(_core.load_onnx(os.fspath(path), device, precision))
+    return Model(_core.load_onnx(os.fspath(path), device, precision, rows))
+
+
+def _split(name: str) -> tuple[str, str]:
+    domain, dot, own = name.rpartition(".")
+    if not dot or not own:
+        raise ValueError(f"the operator {name!r} has no domain: 'my.domain.Name', or 'ai.onnx.Name'")
+    return domain, own
+
+
+def _called(function: Callable[[OperatorCall], Any]) -> Callable[..., list[Any]]:
+    def call(inputs: list[Any], attributes: dict[str, Any], outputs: int, version: int) -> list[Any]:
+        made = function(OperatorCall(tuple(inputs), attributes, outputs, version))
+        return list(made) if isinstance(made, (tuple, list)) else [made]
+
+    return call
+
+
+def save(
+    path: str | os.PathLike[str],
+    function: Any,
+    *args: Any,
+    opset: int | None = None,
+    external_data: bool | None = None,
+) -> None:
+    """Writes a function as a model in ONNX's format.
+
+    The function is one that weft.compile() made, with arguments of the types that the model takes, or one that
+    weft.load_graph() or Model.graph() gave. What ONNX has no operator for becomes a function of the model, made of its
+    operators. opset is the version of ai.onnx, 21 to 25: without one the first that has all that is needed. Weights of a
+    model of 2 GiB or more are written to a file beside it, path with ".data" behind, and with external_data=True always.
+    Raises Unsupported, which lists all operations that cannot be said.
+
+        f = weft.compile(lambda x: weft.nn.silu(x) @ w)
+        weft.onnx.save("f.onnx", f, weft.ones((2, 3)))
+    """
+    if isinstance(function, GraphFunction):
+        if args:
+            raise TypeError("save: a graph has the types of its inputs, and takes no arguments")
+        graph = function.graph
+    elif hasattr(function, "graph"):
+        graph = function.graph(*args)
+    else:
+        raise TypeError("save: expected a function that weft.compile() made, or a graph")
+    _core.save_onnx(os.fspath(path), graph, opset, external_data)
 
 
 def describe(path: str | os.PathLike[str]) -> Description:

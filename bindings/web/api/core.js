@@ -19,6 +19,7 @@ export const fail = (message, name = 'InvalidArgument') => {
 
 // ---- What a value is. Objects of iframes and other realms are no instances of the classes here.
 const tagOf = (value) => Object.prototype.toString.call(value).slice(8, -1);
+export const isUrl = (value) => tagOf(value) === 'URL';
 export const isResponse = (value) => tagOf(value) === 'Response';
 export const isGpuDevice = (value) =>
     tagOf(value) === 'GPUDevice' || (globalThis.GPUDevice !== undefined && value instanceof GPUDevice);
@@ -128,9 +129,9 @@ async function start(file, progress) {
   ended = undefined;
 }
 
-const isNode = () => !!globalThis.process?.versions?.node;
+export const isNode = () => !!globalThis.process?.versions?.node;
 // (Bundlers for browsers would look for a module that is named here.)
-const nodes = (name) => import(/* webpackIgnore: true */ /* @vite-ignore */ name);
+export const nodes = (name) => import(/* webpackIgnore: true */ /* @vite-ignore */ name);
 
 // The module in a file, and what messages call the file.
 async function compiled(file, progress) {
@@ -153,7 +154,7 @@ async function compiled(file, progress) {
 // Where weft.wasm is.
 async function urlOf(file) {
   if (file === undefined || file === null) return new URL('weft.wasm', import.meta.url);
-  if (typeof file !== 'string' && tagOf(file) !== 'URL') {
+  if (typeof file !== 'string' && !isUrl(file)) {
     fail(`open: wasm is ${shown(file)}, expected a URL, bytes or a WebAssembly.Module`, 'TypeError');
   }
   if (!String(file).trim()) fail('open: wasm is an empty address, expected that of weft.wasm');

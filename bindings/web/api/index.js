@@ -15,6 +15,7 @@ import {
 
 export {WeftError} from './core.js';
 export * as models from './models.js';
+export * as onnx from './onnx.js';
 
 const ARRAYS = {
   f32: Float32Array, f64: Float64Array, i8: Int8Array, i16: Int16Array, i32: Int32Array, u8: Uint8Array,

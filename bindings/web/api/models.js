@@ -5,157 +5,14 @@
 //   console.log(await weft.models.similarity(vectors, vectors).toArray());
 //
 // Weights go to the device as they come: those of a GPU are never in the module's memory as a whole.
-import {
-  Handle, WeftError, addressOf, arrayName, call, callJson, callLater, fail, isResponse, optionsOf, shown, text,
-} from './core.js';
+import {Handle, addressOf, arrayName, call, callJson, callLater, fail, optionsOf, shown, text} from './core.js';
+import {GivenFiles, PIECE, Site, UNDER_WAY, openCache, reader} from './files.js';
 import {Device, Tensor, tidy} from './index.js';
 
 // The name of the cache that keeps files: caches.delete(weft.models.CACHE) forgets them.
 export const CACHE = 'weft-models';
 
 const WEIGHTS = 'model.safetensors';
-// Bytes that are handed over at a time, and that may be under way to the device.
-const PIECE = 1 << 20;
-const UNDER_WAY = 32 << 20;
-
-const reason = (error) => error.cause?.message || error.message;
-
-// ---- Where files are
-// get(name) gives a Response, undefined if there is no such file. read(name, response, take) calls take(chunk) with its
-// bytes, one after the other. loaded() and failed() are told how it ended. `folder` is what the library's errors call the
-// place.
-
-class Site {
-  #url;
-  #signal;
-  #cache;
-  #kept = new WeakSet();
-  #asked = new Set();   // addresses of this load
-  #absent = new Set();  // of which there is no file
-  constructor(url, signal, cache) {
-    if (!String(url ?? '').trim()) fail('models.load: the address is empty, expected that of a folder with a model');
-    try {
-      this.#url = new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href);
-    } catch {
-      fail(`models.load: ${url} is no URL`);
-    }
-    if (!this.#url.pathname.endsWith('/')) this.#url.pathname += '/';
-    this.folder = this.#url.origin + this.#url.pathname;
-    this.#signal = signal;
-    this.#cache = cache;
-  }
-
-  address(name) {
-    const address = new URL(this.#url);
-    address.pathname += name;
-    return address.href;
-  }
-
-  async get(name) {
-    const address = this.address(name);
-    this.#asked.add(address);
-    const kept = await this.#cache?.match(address);
-    if (kept) {
-      this.#kept.add(kept);
-      return kept.ok ? kept : undefined;
-    }
-    const response = await this.#heed(address, fetch(address, {signal: this.#signal}));
-    // Sites that show one page at all addresses send it for a file that is not there, too.
-    const page = response.headers.get('content-type')?.startsWith('text/html');
-    if (page || [403, 404, 410].includes(response.status)) {
-      await response.body?.cancel();
-      this.#absent.add(address);
-      return undefined;
-    }
-    if (!response.ok) fail(`${address}: ${response.status} ${response.statusText}`.trim(), 'IoError');
-    return response;
-  }
-
-  // The cache takes chunks as they are read. What it has no room for is read without it.
-  async read(name, response, take) {
-    const address = this.address(name);
-    const reader = response.body.getReader();
-    let turn = Promise.resolve();
-    const next = () => turn = turn.then(async () => {
-      const {done, value} = await this.#heed(address, reader.read());
-      if (!done) await take(value);
-      return done ? undefined : value;
-    });
-    try {
-      if (!this.#kept.has(response)) {
-        const body = new ReadableStream({
-          async pull(controller) {
-            const chunk = await next();
-            if (chunk) controller.enqueue(chunk);
-            else controller.close();
-          },
-        }, {highWaterMark: 0});
-        await this.#keep(address, new Response(body, {headers: response.headers}));
-      }
-      while (await next());
-    } catch (error) {
-      reader.cancel().catch(() => {});
-      throw error;
-    }
-  }
-
-  // Of a model that was loaded also what it does not have is kept, so that the next time needs no network.
-  async loaded() {
-    for (const address of this.#absent) await this.#keep(address, new Response(null, {status: 404}));
-  }
-  // What was malformed is fetched again the next time; without a network files stay.
-  async failed(error) {
-    if (!(error instanceof WeftError) || error.name === 'IoError') return;
-    for (const address of this.#asked) await this.#cache?.delete(address);
-  }
-
-  async #keep(address, response) {
-    try {
-      await this.#cache?.put(address, response);
-    } catch {
-      // Its place is full, or it may keep nothing.
-    }
-  }
-
-  async #heed(address, answer) {
-    try {
-      return await answer;
-    } catch (error) {
-      if (this.#signal?.aborted) throw error;
-      return fail(`${address}: ${reason(error)}`, 'IoError');
-    }
-  }
-}
-
-// Files that a page has: an object of Blobs, buffers, texts, streams or Responses by their names in the model's folder, or
-// the list of a folder that was chosen or dropped.
-class GivenFiles {
-  #files;
-  folder = 'model/';
-  constructor(files) {
-    if (files === null || typeof files !== 'object') {
-      fail(`models.load: files is ${shown(files)}, expected an object of files or a list of them`, 'TypeError');
-    }
-    const path = ({name, webkitRelativePath}) => webkitRelativePath?.replace(/^[^/]*\//, '') || name;
-    this.#files = new Map(Symbol.iterator in files ? Array.from(files, (file) => [path(file), file]) : Object.entries(files));
-  }
-  get names() {
-    return [...this.#files.keys()];
-  }
-  address(name) {
-    return this.folder + name;
-  }
-  async get(name) {
-    const file = this.#files.get(name);
-    return file === undefined || isResponse(file) ? file : new Response(file);
-  }
-  loaded() {}
-  failed() {}
-  async read(name, response, take) {
-    const reader = response.body?.getReader();
-    for (let part; reader && !(part = await reader.read()).done;) await take(part.value);
-  }
-}
 
 // ---- Loading
 
@@ -169,9 +26,9 @@ export async function load(source, options) {
       optionsOf(options, 'models.load', ['progress', 'cache', 'prompt', 'device', 'signal']);
   if (device !== undefined) addressOf(device, Device, 'models.load: device');
   const given = source?.files;
-  // Only where caches are allowed: not in pages without a secure origin, nor in Node.
-  const kept = cache && !given ? await globalThis.caches?.open(CACHE).catch(() => undefined) : undefined;
-  const place = given ? new GivenFiles(given) : new Site(source, signal, kept);
+  const kept = cache && !given ? await openCache(CACHE) : undefined;
+  const place = given ? new GivenFiles(given, 'models.load')
+                      : new Site(source, {where: 'models.load', of: 'a folder with a model', signal, cache: kept});
   try {
     const encoder = await loadFrom(place, {progress, prompt, device, signal});
     await place.loaded();
@@ -183,17 +40,7 @@ export async function load(source, options) {
 }
 
 async function loadFrom(place, {progress, prompt, device, signal}) {
-  const read = async (name, response, take) => {
-    const told = response.headers.get('content-encoding') ? 0 : Number(response.headers.get('content-length'));
-    let loaded = 0;
-    await place.read(name, response, async (chunk) => {
-      signal?.throwIfAborted();
-      const total = await take(chunk) || told || undefined;
-      loaded += chunk.byteLength;
-      progress?.({file: name, loaded, total});
-    });
-    signal?.throwIfAborted();
-  };
+  const read = reader(place, {progress, signal});
   const files = await readSettings(place, read);
 
   const {folder} = files;

@@ -56,3 +56,51 @@ export async function fails(f, name, pattern = /./) {
   }
   throw new Error(`${shown(result)}, expected the error ${name}`);
 }
+
+// What a browser's cache does, in memory, with room for so many bytes.
+export class MemoryCache {
+  kept = new Map();
+  constructor(room = Infinity) {
+    this.room = room;
+  }
+  async match(address) {
+    const kept = this.kept.get(address);
+    return kept && new Response(kept.blob, kept);
+  }
+  async delete(address) {
+    return this.kept.delete(address);
+  }
+  async put(address, {body, status, headers}) {
+    const parts = [];
+    let size = 0;
+    for (const reader = body?.getReader(); reader;) {
+      const {done, value} = await reader.read();
+      if (done) break;
+      parts.push(value.slice());
+      size += value.byteLength;
+      if (size > this.room) {
+        await reader.cancel();
+        throw new DOMException('full', 'QuotaExceededError');
+      }
+    }
+    this.kept.set(address, {blob: body && new Blob(parts), status, headers: new Headers(headers)});
+  }
+}
+
+// With other values of global variables.
+export async function withGlobals(globals, f) {
+  const before = Object.keys(globals).map((key) => [key, Object.getOwnPropertyDescriptor(globalThis, key)]);
+  for (const [key, value] of Object.entries(globals)) {
+    Object.defineProperty(globalThis, key, {value, configurable: true, writable: true});
+  }
+  try {
+    return await f();
+  } finally {
+    for (const [key, own] of before) {
+      if (own) Object.defineProperty(globalThis, key, own);
+      else delete globalThis[key];
+    }
+  }
+}
+// The variable `caches` with that one.
+export const cacheOf = (cache) => ({open: async () => cache});

@@ -3,7 +3,7 @@
 // tests/data.
 import {wasm} from '../package/core.js';
 import * as weft from '../package/index.js';
-import {check, close, equal, fails, served, test} from './harness.mjs';
+import {MemoryCache, cacheOf, check, close, equal, fails, served, test, withGlobals} from './harness.mjs';
 
 const {models} = weft;
 const GPU = globalThis.navigator?.gpu && (await navigator.gpu.requestAdapter()) ? '0' : null;
@@ -117,52 +117,6 @@ for (const [kind, device] of [...(GPU ? [['gpu', GPU]] : []), ['cpu', 'cpu']]) {
 
 // ---- Where files come from, on the cpu
 
-// What a browser's cache does, in memory, with room for so many bytes.
-class MemoryCache {
-  kept = new Map();
-  constructor(room = Infinity) {
-    this.room = room;
-  }
-  async match(address) {
-    const kept = this.kept.get(address);
-    return kept && new Response(kept.blob, kept);
-  }
-  async delete(address) {
-    return this.kept.delete(address);
-  }
-  async put(address, {body, status, headers}) {
-    const parts = [];
-    let size = 0;
-    for (const reader = body?.getReader(); reader;) {
-      const {done, value} = await reader.read();
-      if (done) break;
-      parts.push(value.slice());
-      size += value.byteLength;
-      if (size > this.room) {
-        await reader.cancel();
-        throw new DOMException('full', 'QuotaExceededError');
-      }
-    }
-    this.kept.set(address, {blob: body && new Blob(parts), status, headers: new Headers(headers)});
-  }
-}
-
-// With other values of global variables.
-async function withGlobals(globals, f) {
-  const before = Object.keys(globals).map((key) => [key, Object.getOwnPropertyDescriptor(globalThis, key)]);
-  for (const [key, value] of Object.entries(globals)) {
-    Object.defineProperty(globalThis, key, {value, configurable: true, writable: true});
-  }
-  try {
-    return await f();
-  } finally {
-    for (const [key, own] of before) {
-      if (own) Object.defineProperty(globalThis, key, own);
-      else delete globalThis[key];
-    }
-  }
-}
-
 const {fetch: fetchFile, caches: browserCaches} = globalThis;
 // But what the page prints.
 const offline = (address, ...rest) =>
@@ -182,8 +136,6 @@ const fileTest = (name, f) => modelTest(name, async (...given) => {
   files ??= Object.fromEntries(await Promise.all(names.map(async (n) => [n, await (await fetch(model + n)).blob()])));
   await f(...given);
 });
-const cacheOf = (cache) => ({open: async () => cache});
-
 fileTest('a cache keeps files, and what is no file', async () => {
   const cache = new MemoryCache();
   const asked = [];

@@ -25,6 +25,15 @@ async function use(): Promise<void> {
   const cosines: weft.Tensor = weft.models.similarity(vectors, vectors);
   console.log(weft.models.similarity(first!, first!) * 2, cosines.shape, encoder.tokenize('one')[0]);
   await weft.models.load({files: {'config.json': '{}', 'model.safetensors': new Blob([])}}, {device, cache: false});
+  const model: weft.onnx.Model = await weft.onnx.load('m.onnx', {device, precision: 'f16', progress: ({file, loaded}) => console.log(file, loaded)});
+  await weft.onnx.load(new Blob([]), {files: {'weights.bin': new Uint8Array(4)}});
+  const {scores}: {[name: string]: weft.Tensor} = await model.run({x, ids: new BigInt64Array(2), parts: [x, new Float32Array(3)], none: null});
+  const {parts} = await model.run<{parts: weft.Tensor[]}>({x: [[1, 2]]}, {signal: AbortSignal.timeout(1000)});
+  console.log(scores?.shape, parts[0]?.dtype, model.inputs[0]?.shape?.[0], model.opsets['ai.onnx']);
+  // @ts-expect-error: a text is no input
+  await model.run({x: 'text'});
+  // @ts-expect-error: no such precision
+  await weft.onnx.load('m.onnx', {precision: 'f8'});
   console.log(values.length, device.name, await y.item());
   // @ts-expect-error: a text is no operand
   x.matmul('y');

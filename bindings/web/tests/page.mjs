@@ -2,21 +2,25 @@
 //
 //   node page.mjs SITE MODEL [FILTER | --pictures DIRECTORY]
 //
-// SITE is the folder that ./dev web page makes, MODEL one of a sentence encoder, all-MiniLM-L6-v2. With --pictures it only
+// SITE is the folder that ./dev web page makes, MODEL one of a sentence encoder, all-MiniLM-L6-v2; WEFT_RAPIDOCR may name the
+// wheel of rapidocr. With --pictures it only
 // takes pictures of the page at three sizes, light and dark.
 import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {request} from 'node:http';
 import {tmpdir} from 'node:os';
 import {join, resolve} from 'node:path';
-import {brotliDecompressSync, gunzipSync} from 'node:zlib';
+import {brotliDecompressSync, crc32, deflateRawSync, gunzipSync} from 'node:zlib';
 
 import {serve} from '../../../web/serve.mjs';
 import {SOFTWARE_GPU, withBrowser} from './browser.mjs';
 import {check, close, equal, run, test} from './harness.mjs';
+import {modelProto, tensorProto} from './onnx_writer.mjs';
 
 const [, , site, model, ...rest] = process.argv;
-const server = await serve(site, 0, {model});
+const given = mkdtempSync(join(tmpdir(), 'weft-page-'));  // what tests serve
+const server = await serve(site, 0, {model, given});
 const origin = `http://127.0.0.1:${server.address().port}/`;
+const {linesOf, readZip, textOf} = await import(join(resolve(site), 'read.js'));
 const {EXAMPLES, readSafetensors, reduceLines} = await import(join(resolve(site), 'digits.js'));
 
 let browser;  // with a software GPU
@@ -338,6 +342,250 @@ test('a model that is not there is told of', async () => {
   await page.close();
 });
 
+// ---- Models in ONNX's format
+const onnxShows = "document.querySelector('#onnx-outputs').children.length && !document.querySelector('#onnx-run').disabled";
+// [text of an output's figures, [index, value] of each bar].
+const outputsOf = (page) => page.get(`Array.from(document.querySelectorAll('#onnx-outputs .output'), (output) => [
+  output.querySelector('h3').textContent, output.querySelector('.figures').textContent,
+  Array.from(output.querySelectorAll('li'), (bar) => [bar.firstChild.textContent, bar.querySelector('span').textContent]),
+  Array.from(output.querySelectorAll('p:not(.figures)'), (p) => p.textContent).join()])`);
+
+for (const device of ['cpu', 'gpu']) {
+  test(`a model of ONNX: the example, numbers, sizes (${device})`, onPage(`?device=${device}`, async (page) => {
+    await page.click('#onnx-example');
+    await page.until(onnxShows, 120);
+    check(/9,935 parameters, opset \d+/.test(await page.text('#onnx-about')), await page.text('#onnx-about'));
+    equal(await page.get("document.querySelector('#onnx-inputs label').textContent"), 'pixels: u8 [n, 64]');
+    // The example of a one.
+    const one = reduceLines(EXAMPLES[1]).map((v) => Math.round(16 * v));
+    await page.type('#onnx-input-0', Array.from(one).join(' '));
+    await page.get("document.querySelector('#onnx-input-0').blur()");
+    await page.until(`${onnxShows} && document.querySelector('#onnx-outputs li')?.firstChild.textContent === '1'`, 60);
+    const [[name, figures, bars], [digit, type, , first]] = await outputsOf(page);
+    equal([name, bars.length, digit, type, first], ['probabilities', 5, 'digit', 'i64 [1]', '1']);
+    check(/^f32 \[1, 10\], from/.test(figures) && Number(bars[0][1]) > 0.5, `${figures} ${bars}`);
+    await page.type('#onnx-input-0', '1 2 3');
+    await page.click('#onnx-run');
+    equal(await page.until("!document.querySelector('#onnx-error').hidden && document.querySelector('#onnx-error').textContent"),
+          'pixels: 3 numbers, expected 64 for [1, 64], or one for all');
+    await page.type('#onnx-size-0', '3');
+    await page.type('#onnx-input-0', '7');
+    await page.click('#onnx-run');
+    await page.until(`${onnxShows} && /\\[3, 10\\]/.test(document.querySelector('#onnx-outputs').textContent)`, 60);
+    check(await page.get("document.querySelector('#onnx-error').hidden"), 'the message goes');
+  }));
+}
+
+test('models and pictures that are dropped, and what is none', onPage('?device=cpu', async (page) => {
+  const folder = mkdtempSync(join(tmpdir(), 'weft-page-'));
+  const drop = async (...names) => {
+    const at = await page.place('#onnx-load', 0.9, 0.3), files = names.map((name) => join(folder, name));
+    for (const type of ['dragEnter', 'dragOver', 'drop']) {
+      await page.send('Input.dispatchDragEvent', {type, ...at, data: {items: [], files, dragOperationsMask: 1}});
+    }
+  };
+  const error = () => page.until("!document.querySelector('#onnx-error').hidden && document.querySelector('#onnx-error').textContent", 20);
+  try {
+    // The mean of each channel, with a factor that lies in another file.
+    writeFileSync(join(folder, 'mean.onnx'), modelProto({
+      inputs: [['picture', 'f32', [1, 3, 'h', 'w']]], outputs: [['mean', 'f32', [1, 3]]],
+      nodes: [['ReduceMean', ['picture', 'axes'], ['m'], {keepdims: 0}], ['Mul', ['m', 'factor'], ['mean']]],
+      initializers: [tensorProto('axes', 'i64', [2], BigInt64Array.of(2n, 3n)), tensorProto('factor', 'f32', [1], null, ['factor.bin', 4, 4])],
+    }));
+    writeFileSync(join(folder, 'factor.bin'), new Uint8Array(Float32Array.of(0, 2).buffer));
+    writeFileSync(join(folder, 'wrong.onnx'), 'no model');
+    const red = await page.get(`(async () => {
+      const canvas = new OffscreenCanvas(40, 30), context = canvas.getContext('2d');
+      context.fillStyle = '#f00';
+      context.fillRect(0, 0, 40, 30);
+      return Array.from(new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer()));
+    })()`);
+    writeFileSync(join(folder, 'red.png'), new Uint8Array(red));
+    await drop('red.png');
+    check(/red.png is no file with .onnx at the end of its name/.test(await error()), await error());
+    await drop('wrong.onnx');
+    check(/'model\/wrong.onnx': onnx:/.test(await error()), await error());
+    await drop('mean.onnx');
+    check(/factor.bin: no such file, in which the model has weights/.test(await error()), await error());
+    await drop('factor.bin', 'mean.onnx');
+    await page.until(onnxShows, 30);
+    await drop('red.png');
+    await page.until(`${onnxShows} && document.querySelector('#onnx-outputs span')?.textContent === '2'`, 30);
+    const [[, figures, bars]] = await outputsOf(page);
+    equal([figures, bars], ['f32 [1, 3], from 0 to 2', [['0', '2'], ['1', '0'], ['2', '0']]]);
+    await page.get("(() => { const s = document.querySelector('#onnx-inputs select'); s.value = 'From −1 to 1'; s.onchange(); })()");
+    await page.until(`${onnxShows} && /from -2 to 2/.test(document.querySelector('#onnx-outputs').textContent)`, 30);
+  } finally {
+    rmSync(folder, {recursive: true});
+  }
+}));
+
+test('a model of ONNX from an address, which the browser keeps', onPage('?device=cpu', async (page) => {
+  const load = async (address) => {
+    await page.get(`(() => { document.querySelector('#onnx-outputs').replaceChildren(); document.querySelector('#onnx-url').value = '${address}'; document.querySelector('#onnx-fetch').click(); })()`);
+  };
+  await load(`${origin}digits.onnx`);
+  await page.until(onnxShows, 30);
+  equal(await page.get("caches.open('weft-onnx').then((c) => c.keys()).then((k) => k.map(({url}) => url))"), [`${origin}digits.onnx`]);
+  await page.send('Network.enable');
+  await page.send('Network.emulateNetworkConditions', {offline: true, latency: 0, downloadThroughput: 0, uploadThroughput: 0});
+  await load(`${origin}digits.onnx`);
+  await page.until(onnxShows, 30);
+  await page.send('Network.emulateNetworkConditions', {offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1});
+  await load(' ');
+  check(/the address is empty/.test(await page.until("document.querySelector('#onnx-error').textContent")), 'it says so');
+  await page.get("caches.delete('weft-onnx')");
+}));
+
+// ---- The text in a picture
+// A zip file of these files, every other one compressed.
+function zipOf(files) {
+  const parts = [], list = [];
+  let at = 0;
+  for (const [i, [name, text]] of Object.entries(files).entries()) {
+    const bytes = Buffer.from(text), method = i % 2 ? 0 : 8, packed = method ? deflateRawSync(bytes) : bytes;
+    const fields = Buffer.alloc(26);
+    [[20, 0], [0, 2], [method, 4], [0, 6], [0, 8]].forEach(([value, offset]) => fields.writeUInt16LE(value, offset));
+    [[crc32(bytes), 10], [packed.length, 14], [bytes.length, 18]].forEach(([value, offset]) => fields.writeUInt32LE(value, offset));
+    fields.writeUInt16LE(name.length, 22);
+    fields.writeUInt16LE(3, 24);
+    const entry = Buffer.alloc(46);
+    entry.writeUInt32LE(0x02014b50, 0);
+    fields.copy(entry, 6, 0, 24);
+    entry.writeUInt32LE(at, 42);
+    list.push(entry, Buffer.from(name));
+    const local = [Buffer.from('PK\x03\x04'), fields, Buffer.from(`${name}xyz`), packed];
+    parts.push(...local);
+    at += local.reduce((size, part) => size + part.length, 0);
+  }
+  const directory = Buffer.concat(list), end = Buffer.alloc(22);
+  end.writeUInt32LE(0x06054b50, 0);
+  end.writeUInt16LE(Object.keys(files).length, 10);
+  end.writeUInt32LE(directory.length, 12);
+  end.writeUInt32LE(at, 16);
+  return Buffer.concat([...parts, directory, end]);
+}
+// What is dark is a line, and each stripe in it, of which less is light, an A; so is the grey behind the line.
+const darkness = [['Sub', ['one', 'mean'], ['d']], ['Mul', ['d', 'half'], ['dark']]];
+const scalar = (name, value) => tensorProto(name, 'f32', [], Float32Array.of(value));
+const MODELS = zipOf({
+  'rapidocr/models/PP-OCRv9_det_toy.onnx': modelProto({
+    inputs: [['x', 'f32', [1, 3, 'h', 'w']]], outputs: [['map', 'f32', [1, 1, 'h', 'w']]], initializers: [scalar('one', 1), scalar('half', 0.5)],
+    nodes: [['ReduceMean', ['x'], ['mean'], {axes: [1]}], ...darkness, ['Identity', ['dark'], ['map']]],
+  }, 17),
+  'rapidocr/models/other.txt': 'x',
+  'rapidocr/models/PP-OCRv9_rec_toy.onnx': modelProto({
+    inputs: [['x', 'f32', [1, 3, 48, 'w']]], outputs: [['scores', 'f32', [1, 'w', 2]]],
+    initializers: [scalar('one', 1), scalar('half', 1), scalar('limit', 0.7), scalar('zero', 0), tensorProto('last', 'i64', [1], BigInt64Array.of(2n))],
+    nodes: [['ReduceMean', ['x'], ['mean'], {axes: [1, 2], keepdims: 0}], ...darkness, ['Unsqueeze', ['dark', 'last'], ['p']],
+            ['Mul', ['p', 'zero'], ['q']], ['Add', ['q', 'limit'], ['r']], ['Concat', ['r', 'p'], ['scores'], {axis: 2}]],
+  }, 17, {character: 'A\nB'}),
+});
+
+test('zip files, lines and texts', async () => {
+  const text = async (stream) => new Response(await stream).text();
+  const entries = await readZip(new Blob([zipOf({'a/b.txt': 'one '.repeat(100), 'c': 'two', 'd': ''})]));
+  equal(entries.map(({name, size}) => [name, size]), [['a/b.txt', 400], ['c', 3], ['d', 0]]);
+  equal(await Promise.all(entries.map((e) => text(e.stream()))), ['one '.repeat(100), 'two', '']);
+  for (const wrong of ['', 'no zip', MODELS.subarray(0, MODELS.length - 30)]) {
+    check(await readZip(new Blob([wrong])).then(() => false, (e) => /no zip file/.test(e.message)), 'it is refused');
+  }
+  equal(textOf([0, 1, 1, 0, 1, 2n, 9], [0, 0.5, 0.5, 0, 1, 0.75, 0.75], ['A', 'B']), {text: 'AAB', probability: 0.75});
+  equal(textOf([0, 0], [1, 1], ['A']), {text: '', probability: 0});
+  // Two beside each other, one of them aslant, and a faint one.
+  const [w, h] = [200, 100], map = new Float32Array(w * h);
+  const [c, s] = [Math.cos(0.2), Math.sin(0.2)];
+  for (let y = 0; y < h; ++y) {
+    for (let x = 0; x < w; ++x) {
+      const [along, across] = [c * (x - 150) + s * (y - 30), c * (y - 30) - s * (x - 150)];
+      if ((x >= 10 && x < 70 && y >= 25 && y < 37) || (Math.abs(along) < 30 && Math.abs(across) < 6)) map[y * w + x] = 0.9;
+      if (y >= 70 && y < 80) map[y * w + x] = 0.4;
+    }
+  }
+  const lines = linesOf(map, w, h);
+  equal(lines.length, 2);
+  for (const [i, [x, y, angle]] of [[40, 31, 0], [150, 30, 0.2]].entries()) {
+    const line = lines[i], grown = (60 * 12 * 1.6) / (60 + 12);
+    close([line.x, line.y, line.width, line.height, 30 * line.angle], [x, y, 60 + grown, 12 + grown, 30 * angle], 2.5);
+  }
+});
+
+// Draws stripes on a grey bar.
+const stripes = `(async () => {
+  const canvas = new OffscreenCanvas(320, 160), context = canvas.getContext('2d');
+  context.fillStyle = '#fff';
+  context.fillRect(0, 0, 320, 160);
+  context.fillStyle = '#666';
+  context.fillRect(40, 60, 200, 40);
+  context.fillStyle = '#000';
+  for (const x of [60, 120, 180]) context.fillRect(x, 50, 25, 60);
+  return Array.from(new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer()));
+})()`;
+const READ = "document.querySelector('#read-figures').textContent.match(/^\\d+ lines|There is no text/)";
+
+for (const device of ['cpu', 'gpu']) {
+  test(`the text in a picture: the package, its place in the cache, other files (${device})`, async () => {
+    writeFileSync(join(given, 'toy.whl'), MODELS);
+    const page = await openPage(`${origin}?device=${device}`, {before: `{
+      const own = fetch;
+      globalThis.asked = [];
+      globalThis.fetch = (address, ...rest) => {
+        const {host} = new URL(address, location.href);
+        if (host === location.host) return own(address, ...rest);
+        asked.push(host);
+        if (globalThis.offline) return Promise.reject(new TypeError('offline'));
+        if (host !== 'pypi.org') return own('/given/toy.whl');
+        return Promise.resolve(Response.json({urls: [{packagetype: 'sdist'}, {
+          packagetype: 'bdist_wheel', url: 'https://files.pythonhosted.org/toy.whl', size: ${MODELS.length}, filename: 'toy.whl'}]}));
+      };
+    }`});
+    const folder = mkdtempSync(join(tmpdir(), 'weft-page-'));
+    const error = () => page.until("!document.querySelector('#read-error').hidden && document.querySelector('#read-error').textContent", 20);
+    try {
+      await page.until(STARTED);
+      await page.get("caches.delete('weft-onnx')");
+      writeFileSync(join(folder, 'stripes.png'), new Uint8Array(await page.get(stripes)));
+      writeFileSync(join(folder, 'wrong.whl'), 'no wheel');
+      writeFileSync(join(folder, 'empty.whl'), zipOf({a: 'b'}));
+      writeFileSync(join(folder, 'wrong.png'), 'no picture');
+      await page.choose('#read-picture', [join(folder, 'wrong.png')]);
+      equal(await error(), 'wrong.png is no picture that the browser can read.');
+      await page.choose('#read-files', [join(folder, 'wrong.whl')]);
+      await page.until("/^wrong.whl: it is no zip file/.test(document.querySelector('#read-error').textContent)", 20);
+      await page.choose('#read-files', [join(folder, 'empty.whl')]);
+      await page.until("/there is no …_det_….onnx/.test(document.querySelector('#read-error').textContent)", 20);
+      await page.choose('#read-picture', [join(folder, 'stripes.png')]);
+      await page.until("!document.querySelector('#read-canvas').hidden && document.querySelector('#read-canvas').width === 320", 20);
+      await page.get('globalThis.offline = true');
+      await page.click('#read-fetch');
+      await page.until("document.querySelector('#read-error').textContent === 'pypi.org cannot be reached: offline'", 20);
+      await page.get('globalThis.offline = false');
+      await page.click('#read-fetch');
+      await page.until(READ, 120);
+      equal(await page.text('#read-lines'), 'AAAA');
+      equal(await page.get('asked'), ['pypi.org', 'pypi.org', 'files.pythonhosted.org']);
+      await page.get("document.querySelector('#read-figures').textContent = ''; globalThis.offline = true; document.querySelector('#read-fetch').click();");
+      await page.until(READ, 120);
+      equal([await page.text('#read-lines'), await page.get('asked.length')], ['AAAA', 3]);
+      await page.get("caches.delete('weft-onnx')");
+      equal(complaintsOf(page), []);
+    } finally {
+      rmSync(folder, {recursive: true});
+      await page.close();
+    }
+  });
+}
+
+const wheel = process.env.WEFT_RAPIDOCR;
+test(wheel ? 'PP-OCR reads the example' : 'PP-OCR reads the example: skipped, WEFT_RAPIDOCR names no wheel',
+     wheel ? onPage('?device=cpu', async (page) => {
+       await page.choose('#read-files', [resolve(wheel)]);
+       await page.until("document.querySelector('#read-load').hidden && document.querySelector('#read-progress').hidden", 60);
+       await page.click('#read-example');
+       await page.until(READ, 120);
+       equal((await page.text('#read-lines')).split('\n'), ['The ferry leaves at seven.', 'Ticket No. 4711 / 12 EUR', 'Bring your own bread']);
+     }) : () => {});
+
 // ---- Devices and tabs
 test('the switch changes the device for all three', onPage('?device=cpu', async (page) => {
   await loadModel(page);
@@ -564,4 +812,5 @@ process.exitCode = await withBrowser(SOFTWARE_GPU, async (opened) => {
   return run({filter: rest[0]});
 });
 server.close();
+rmSync(given, {recursive: true});
 process.exit();

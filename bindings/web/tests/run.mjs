@@ -4,8 +4,8 @@
 //   node run.mjs node|chromium PROGRAM.mjs [ARGS...]
 //   node run.mjs node|chromium X_test.mjs [FILTER]
 //
-// What a page fetches is beside the program; tests in JavaScript also get model/ and data/: the model of WEFT_MODEL_DIR
-// and tests/data of the sources. Variables of the environment whose names begin with WEFT_ or GTEST_ are the program's.
+// What a page fetches is beside the program; tests in JavaScript also get model/, data/ and examples/: the model of
+// WEFT_MODEL_DIR, and tests/data and examples/data of the sources. Variables of the environment whose names begin with WEFT_ or GTEST_ are the program's.
 // Node has the WebGPU of the package `webgpu` in the directory WEFT_WEB_MODULES, if that is set; Chromium has
 // SwiftShader's.
 import {readFileSync} from 'node:fs';
@@ -21,7 +21,8 @@ const directory = dirname(resolve(program));
 const root = isTests ? dirname(directory) : directory;  // of what the server gives
 const variables = Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(WEFT|GTEST)_/.test(name)));
 
-const served = {model: process.env.WEFT_MODEL_DIR, data: fileURLToPath(new URL('../../../tests/data', import.meta.url))};
+const folder = (path) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
+const served = {model: process.env.WEFT_MODEL_DIR, data: folder('tests/data'), examples: folder('examples/data')};
 // The bytes at that path of an address. Throws if there are none.
 function fileAt(path) {
   const [, first, ...rest] = normalize(path).split('/');

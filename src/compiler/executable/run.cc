@@ -61,6 +61,7 @@ PreparedCall Executable::Impl::prepared(const Step& step) const {
 template <class Given, class GivenNumber>
 Future<void> Executable::Impl::run(Stream* stream, std::span<const Given> inputs, std::span<const Tensor> captured,
                                    std::span<const Given> outputs, std::span<const GivenNumber> numbers) {
+  const InWeft inside;
   Run run = new_run();
   try {
     const gpu::CallbacksHeld held;
