@@ -458,6 +458,8 @@ TEST_P(OnnxModel, DynamicQuantizeLstm) {
     }
     h = next;
   }
+}
+
 // Nodes that the device cannot compute run on another one, if they may; else one error names all of them.
 TEST_P(OnnxModel, Fallback) {
   const auto widen = [](G& g, std::string_view from, std::string_view to) -> G& {
