@@ -406,7 +406,9 @@ constexpr OperatorRow kRows[] = {
 
     // ---- Attention
     {"Attention", microsoft_attention, 1, "without do_rotary and past_present_share_buffer"},
-    {"GroupQueryAttention", group_query_attention, 1, "without quantised and sliding caches, and without output_qk"},
+    {"GroupQueryAttention", group_query_attention, 1, 
+     "without quantised and sliding caches, and without output_qk; what is in a cache behind a sequence stays, where ONNX "
+     "Runtime may clear it"},
     {"MultiHeadAttention", multi_head_attention, 1, "without past_sequence_length, cache_indirection and qk"},
     {"QAttention", quantized_attention, 1, "without do_rotary and past_present_share_buffer"},
     {"RotaryEmbedding", microsoft_rotary_embedding, 1, "without is_packed_batching"},

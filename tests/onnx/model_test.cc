@@ -329,6 +329,137 @@ TEST_P(OnnxModel, DerivativesAndTraces) {
   EXPECT_THROW(reads(x, to), InvalidArgument);
 }
 
+// clip counts for the sums of the gates, not for what the cell shows, as in ONNX Runtime.
+TEST_P(OnnxModel, LstmClips) {
+  G g;
+  g.input("x", ElementType::f32, {1, 1, 1}).input("c", ElementType::f32, {1, 1, 1});
+  g.output("y", ElementType::f32, {1, 1, 1, 1}).output("h", ElementType::f32, {1, 1, 1}).output("c1", ElementType::f32, {1, 1, 1});
+  g.initializer(floats("w", {1, 4, 1}, {5, 5, 5, 5})).initializer(floats("r", {1, 4, 1}, {0, 0, 0, 0}));
+  g.initializer(floats("h0", {1, 1, 1}, {0}));
+  g.node("LSTM", {"x", "w", "r", "", "", "h0", "c"}, {"y", "h", "c1"}, {G::integer("hidden_size", 1), G::number("clip", 0.5f)});
+  const std::vector<Tensor> y = model(g).run({{"x", ones({1, 1, 1})}, {"c", full({1, 1, 1}, 3.0f)}});
+  const double gate = 1 / (1 + std::exp(-0.5)), cell = gate * 3 + gate * std::tanh(0.5);
+  EXPECT_NEAR(y[2].item<float>(), cell, 1e-6);
+  EXPECT_NEAR(y[1].item<float>(), gate * std::tanh(cell), 1e-6);
+}
+
+// Sequences of different lengths behind each other in a batch: what is behind the end of one counts for none of its queries,
+// and queries behind the end see what the last one sees.
+TEST_P(OnnxModel, GroupQueryAttentionOfPaddedSequences) {
+  G g;
+  g.input("q", ElementType::f32, {2, 4, 32}).input("k", ElementType::f32, {2, 4, 16}).input("v", ElementType::f32, {2, 4, 16});
+  g.input("lengths", ElementType::i32, {2}).output("y", ElementType::f32, {2, 4, 32});
+  g.output("k1", ElementType::f32, {2, 1, 4, 16}).output("v1", ElementType::f32, {2, 1, 4, 16});
+  g.initializer(onnx_tensor<std::int32_t>("total", ElementType::i32, std::vector<std::int64_t>{}, std::vector<std::int32_t>{4}));
+  g.node("GroupQueryAttention", {"q", "k", "v", "", "", "lengths", "total"}, {"y", "k1", "v1"},
+         {G::integer("num_heads", 2), G::integer("kv_num_heads", 1)}, "com.microsoft");
+  const onnx::Model m = model(g);
+  const auto values = [](std::int64_t width, double step) { return sin(arange(0, 8 * width, 1, DType::f32) * step).reshape({2, 4, width}); };
+  const Tensor q = values(32, 0.7), k = values(16, 0.3), v = values(16, 0.5), lengths = tensor({3, 1}, DType::i32);
+  const Tensor y = m.run({{"q", q}, {"k", k}, {"v", v}, {"lengths", lengths}})[0];
+  // The second sequence has two keys; others may be anything.
+  const Tensor other = concat({slice(k, 1, 0, 2), full({2, 2, 16}, 100.0f)}, 1);
+  const Tensor z = m.run({{"q", q}, {"k", other}, {"v", v}, {"lengths", lengths}})[0];
+  EXPECT_EQ(slice(y, 0, 1, 2).to_vector<float>(), slice(z, 0, 1, 2).to_vector<float>());
+  EXPECT_NE(slice(y, 0, 0, 1).to_vector<float>(), slice(z, 0, 0, 1).to_vector<float>());
+}
+
+// What stands between QuantizeLinear and DequantizeLinear becomes a convolution of integers: its result is exact, however the
+// sums of floats would round.
+TEST_P(OnnxModel, QuantizedConvolutionsAreOfIntegers) {
+  constexpr std::int64_t channels = 256, size = 6;
+  G g;
+  g.input("x", ElementType::f32, {1, channels, size, size}).output("y", ElementType::u8, {1, 8, size, size});
+  std::vector<std::int8_t> w(8 * channels * 9);
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<std::int8_t>(i * 37 % 255 - 127);
+  g.initializer(onnx_tensor<std::int8_t>("w", ElementType::i8, std::vector<std::int64_t>{8, channels, 3, 3}, w));
+  g.initializer(floats("xs", {}, {0.1f})).initializer(floats("ws", {8}, {1, 2, 3, 4, 5, 6, 7, 8})).initializer(floats("ys", {}, {3000}));
+  g.initializer(onnx_tensor("xz", ElementType::u8, std::vector<std::int64_t>{}, std::string_view("\x80", 1)));
+  g.initializer(onnx_tensor("wz", ElementType::i8, std::vector<std::int64_t>{8}, std::string_view("\0\0\0\0\0\0\0\0", 8)));
+  g.node("QuantizeLinear", {"x", "xs", "xz"}, {"xq"}).node("DequantizeLinear", {"xq", "xs", "xz"}, {"xd"});
+  g.node("DequantizeLinear", {"w", "ws", "wz"}, {"wd"}, {G::integer("axis", 0)});
+  g.node("Conv", {"xd", "wd"}, {"s"}, {G::integers("pads", {1, 1, 1, 1})});
+  g.node("QuantizeLinear", {"s", "ys", "xz"}, {"y"});
+  const onnx::Model m = model(g);
+  std::vector<float> x(channels * size * size);
+  std::vector<int> q(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) q[i] = static_cast<int>(i * 101 % 256), x[i] = static_cast<float>(q[i] - 128) * 0.1f;
+  const Tensor y = only(m, {{"x", tensor(x).reshape({1, channels, size, size})}});
+  const std::vector<int> given = y.to_vector<int>();
+  for (std::int64_t o = 0; o < 8; ++o) {
+    for (std::int64_t i = 0; i < size * size; ++i) {
+      std::int64_t sum = 0;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        for (std::int64_t t = 0; t < 9; ++t) {
+          const std::int64_t a = i / size + t / 3 - 1, b = i % size + t % 3 - 1;
+          if (a < 0 || a >= size || b < 0 || b >= size) continue;
+          sum += static_cast<std::int64_t>(q[static_cast<std::size_t>((c * size + a) * size + b)] - 128) *
+                 w[static_cast<std::size_t>((o * channels + c) * 9 + t)];
+        }
+      }
+      const float scaled = static_cast<float>(sum) * (0.1f * static_cast<float>(o + 1));
+      const float rounded = std::nearbyint(scaled / 3000.0f) + 128;
+      EXPECT_EQ(given[static_cast<std::size_t>(o * size * size + i)], std::clamp(static_cast<int>(rounded), 0, 255)) << o << " " << i;
+    }
+  }
+}
+
+// Counts of n-grams, with and without words between, times weights.
+TEST_P(OnnxModel, TfIdf) {
+  const auto counts = [&](std::string_view mode, std::int64_t skips) {
+    G g;
+    g.input("x", ElementType::i64, {-1, -2}).output("y", ElementType::f32, {-1, -3});
+    WireWriter weights;
+    for (const float w : {1.0f, 2.0f, 3.0f, 4.0f}) weights.number(7, w);
+    g.node("TfIdfVectorizer", {"x"}, {"y"},
+           {G::text("mode", mode), G::integer("min_gram_length", 1), G::integer("max_gram_length", 2),
+            G::integer("max_skip_count", skips), G::integers("pool_int64s", {2, 3, 5, 4, 5, 6}), G::integers("ngram_counts", {0, 2}),
+            G::integers("ngram_indexes", {3, 0, 1, 2}), {"weights", weights.integer(20, 6)}});
+    return only(model(g), {{"x", tensor({2, 5, 9, 4, 5, 6, 3, 3, 5, 5, 4, 4}, DType::i64).reshape({2, 6})}}).to_vector<float>();
+  };
+  EXPECT_THAT(counts("TF", 0), ElementsAre(0, 0, 1, 1, 2, 1, 0, 0));
+  EXPECT_THAT(counts("TF", 1), ElementsAre(0, 1, 1, 1, 2, 3, 0, 0));
+  EXPECT_THAT(counts("TFIDF", 0), ElementsAre(0, 0, 4, 1, 4, 3, 0, 0));
+  EXPECT_THAT(counts("IDF", 0), ElementsAre(0, 0, 4, 1, 2, 3, 0, 0));
+}
+
+// The input and, in each step, the state are rounded to 8 bits.
+TEST_P(OnnxModel, DynamicQuantizeLstm) {
+  constexpr std::int64_t hidden = 2;
+  G g;
+  g.input("x", ElementType::f32, {2, 1, 1}).output("y", ElementType::f32, {2, 1, 1, hidden});
+  std::vector<std::int8_t> w{50, -60, 70, 80, -90, 100, 110, -120}, r{10, 20, -30, 40, 50, -60, 70, 80, 90, 100, -110, 120, 13, 24, 35, -46};
+  g.initializer(onnx_tensor<std::int8_t>("w", ElementType::i8, std::vector<std::int64_t>{1, 1, 8}, w));
+  g.initializer(onnx_tensor<std::int8_t>("r", ElementType::i8, std::vector<std::int64_t>{1, hidden, 8}, r));
+  g.initializer(floats("s", {1}, {0.01f}));
+  g.initializer(onnx_tensor("z", ElementType::i8, std::vector<std::int64_t>{1}, std::string_view("\0", 1)));
+  g.node("DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", "s", "z", "s", "z"}, {"y"}, {G::integer("hidden_size", hidden)}, "com.microsoft");
+  const std::vector<float> y = only(model(g), {{"x", tensor({1.3f, -0.7f}).reshape({2, 1, 1})}}).to_vector<float>();
+  const auto rounded = [](std::vector<double> v) {
+    const double low = std::min(0.0, *std::ranges::min_element(v)), high = std::max(0.0, *std::ranges::max_element(v));
+    const double scale = (high - low) / 255, zero = std::nearbyint(-low / scale);
+    for (double& e : v) e = (std::clamp(std::nearbyint(e / scale) + zero, 0.0, 255.0) - zero) * scale;
+    return high > low ? v : std::vector<double>(v.size());
+  };
+  const std::vector<double> x = rounded({1.3, -0.7});
+  std::vector<double> h(hidden), c(hidden);
+  const auto sigmoid_of = [](double v) { return 1 / (1 + std::exp(-v)); };
+  for (std::size_t t = 0; t < 2; ++t) {
+    const std::vector<double> state = rounded(h);
+    std::vector<double> next(hidden);
+    for (std::size_t j = 0; j < hidden; ++j) {
+      const auto gate = [&](std::size_t i) {
+        const std::size_t row = i * hidden + j;
+        return (x[t] * w[row] + state[0] * r[row] + state[1] * r[8 + row]) * 0.01;
+      };
+      c[j] = sigmoid_of(gate(2)) * c[j] + sigmoid_of(gate(0)) * std::tanh(gate(3));
+      next[j] = sigmoid_of(gate(1)) * std::tanh(c[j]);
+      EXPECT_NEAR(y[t * hidden + j], next[j], 2e-6) << t << " " << j;
+    }
+    h = next;
+  }
+}
+
 // Nodes that the device cannot compute run on another one, if they may; else one error names all of them.
 TEST_P(OnnxModel, Fallback) {
   const auto widen = [](G& g, std::string_view from, std::string_view to) -> G& {

@@ -136,7 +136,22 @@ struct Memory {
 #endif
         return BlockLoop<Store, T, R>::choose(true);
       }();
-      loop(r, nullptr, nullptr, p, n);
+      int done = 0;
+      if constexpr (sizeof(T) == 1 && sizeof(R) == 4) {
+        // Vectors of bytes have so many elements that what is left of them would take as long as the rest.
+        constexpr int kVector = 64, kFew = 8;
+        done = n / kVector * kVector;
+        if (done > 0) loop(r, nullptr, nullptr, p, done);
+        if (const int rest = n - done; rest >= kFew) {
+          R from[kVector] = {};
+          T to[kVector];
+          std::copy_n(r + done, rest, from);
+          loop(from, nullptr, nullptr, to, kVector);
+          std::copy_n(to, rest, p + done);
+          done = n;
+        }
+      }
+      if (done < n) loop(r + done, nullptr, nullptr, p + done, n - done);
     } else {
       for (int i = 0; i < n; ++i) p[i * stride] = Store()(r[i]);
     }
