@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
   // An operator of the program's own: here in place of one that there is.
   onnx::Options options;
   options.operators.push_back({"ai.onnx", "Relu", [](const onnx::OperatorCall& node) {
-                                 const double slope = node.number("slope", 0.01);  // an attribute, or what it is without
+                                 const double slope =
+                                     node.number("slope", 0.01);  // an attribute, or what it is without
                                  return std::vector{leaky_relu(node.input(0), slope)};
                                }});
   auto leaky = onnx::Model::load(path, options);
@@ -41,7 +42,8 @@ int main(int argc, char** argv) {
   onnx::save(written, recognise);
   auto again = onnx::Model::load(written);  // and ONNX Runtime loads it
   print(again.run({{"pixels", eight}})[1]);
-  good &= again.run({{"pixels", eight}})[1].read<std::int64_t>() == leaky.run({{"pixels", eight}})[1].read<std::int64_t>();
+  good &=
+      again.run({{"pixels", eight}})[1].read<std::int64_t>() == leaky.run({{"pixels", eight}})[1].read<std::int64_t>();
 
   // A function that compile() made.
   auto gate = compile([](Tensor x, Tensor w) { return silu(matmul(x, w)); });

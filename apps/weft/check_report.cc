@@ -1,6 +1,7 @@
 #include "check_report.h"
 
 #include <format>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "webnn/message.h"
@@ -37,6 +38,11 @@ std::string to_text(const FileResult& file) {
   for (const CaseResult& c : file.cases) {
     if (!c.failure.empty()) text += std::format("  {}\n    {}\n", webnn::printable(c.name), webnn::printable(c.failure));
   }
+  std::map<std::string, std::size_t> remarks;
+  for (const CaseResult& c : file.cases) {
+    if (c.passed() && !c.remark.empty()) ++remarks[c.remark];
+  }
+  for (const auto& [remark, times] : remarks) text += std::format("  passed {}: {}\n", times, webnn::printable(remark));
   return text;
 }
 
@@ -49,6 +55,7 @@ std::string to_json(const std::vector<FileResult>& files, const std::string& dev
       Json one = {{"name", c.name}, {"passed", c.passed()}};
       if (!c.failure.empty()) one["failure"] = c.failure;
       if (!c.skipped.empty()) one["skipped"] = c.skipped;
+      if (!c.remark.empty()) one["remark"] = c.remark;
       cases.push_back(std::move(one));
     }
     const CheckCounts counts = count(file);

@@ -10,6 +10,7 @@ struct CaseResult {
   std::string name;
   std::string failure = {};  // the first thing that was not as expected
   std::string skipped = {};  // why it was not run
+  std::string remark = {};   // what of it was not compared, if it passed
   bool passed() const { return failure.empty() && skipped.empty(); }
 };
 

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <algorithm>
 #include <format>
 #include <span>
 
@@ -98,7 +97,9 @@ Examples
 )";
 
 // Instead of a picture.
-bool is_converted(const GraphArguments& a) { return has_suffix(a.output, ".onnx") || has_suffix(a.output, ".safetensors"); }
+bool is_converted(const GraphArguments& a) {
+  return has_suffix(a.output, ".onnx") || has_suffix(a.output, ".safetensors");
+}
 
 std::string title_of(const GraphArguments& a, bool from_file) {
   std::string title = std::filesystem::weakly_canonical(a.model).filename().string();
@@ -161,8 +162,10 @@ void add_graph(CLI::App& app) {
     }
     Graph graph = graph_of(*a, from_file);
     if (is_converted(*a)) {
-      if (has_suffix(a->output, ".onnx")) onnx::save(a->output, graph);
-      else save(a->output, graph);
+      if (has_suffix(a->output, ".onnx"))
+        onnx::save(a->output, graph);
+      else
+        save(a->output, graph);
       std::fprintf(stderr, "weft: %s written\n", a->output.c_str());
       return;
     }

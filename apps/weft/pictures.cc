@@ -11,6 +11,8 @@
 #endif
 #ifdef WEFT_JPEG
 #include <jpeglib.h>
+
+#include <jerror.h>
 #endif
 
 #include "core/format.h"
@@ -111,17 +113,28 @@ Picture turned(Picture p, int how) {
   return y;
 }
 
+// What is not decoded, though libjpeg might.
+const char* refused(const jpeg_decompress_struct& info) {
+  if (info.num_components == 4) return "its colours are a printer's (CMYK)";
+  const auto pixels = static_cast<std::int64_t>(info.image_width) * static_cast<std::int64_t>(info.image_height);
+  return pixels > kMostPixels ? "it has more than 2^30 pixels" : nullptr;
+}
+
 // Nothing in here has a destructor that a jump would leave out: `picture` and `failure` are the caller's.
 bool decode_jpeg(jpeg_decompress_struct& info, JpegFailure& failure, std::span<const std::byte> bytes, Picture& picture,
                  int& held) {
   info.err = jpeg_std_error(&failure.manager);
   failure.manager.error_exit = fail_jpeg;
   failure.manager.output_message = [](j_common_ptr) {};
+  failure.manager.emit_message = [](j_common_ptr common, int) {
+    if (common->err->msg_code == JWRN_JPEG_EOF) fail_jpeg(common);  // else what is missing would be grey
+  };
   if (setjmp(failure.back)) return false;
   jpeg_create_decompress(&info);
   jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<unsigned long>(bytes.size()));
   jpeg_save_markers(&info, JPEG_APP0 + 1, 0xffff);
   jpeg_read_header(&info, TRUE);
+  if (refused(info)) return false;
   const bool grey = info.jpeg_color_space == JCS_GRAYSCALE;
   info.out_color_space = grey ? JCS_GRAYSCALE : JCS_RGB;
   picture.height = info.image_height;
@@ -147,7 +160,9 @@ Picture read_jpeg(const std::string& path, std::span<const std::byte> bytes) {
   Picture picture;
   int held = 1;
   const bool done = decode_jpeg(info, failure, bytes, picture, held);
+  const char* why = done ? nullptr : refused(info);
   jpeg_destroy_decompress(&info);
+  if (why) throw Unsupported("{}: {}", path, why);
   if (!done) throw FormatError("{}: it is no JPEG file that libjpeg reads: {}", path, failure.message);
   return turned(std::move(picture), held);
 }

@@ -292,7 +292,9 @@ void add_profile(CLI::App& app) {
   add_fallback(*graph, a->fallback);
   graph->callback([a, graph] {
     const bool is_onnx = has_suffix(a->model, ".onnx");
-    if (!is_onnx && graph->count("--shape")) throw CLI::ValidationError("--shape", "is for models of ONNX");
+    for (const char* option : {"--shape", "--fallback"}) {
+      if (!is_onnx && graph->count(option)) throw CLI::ValidationError(option, "is for models of ONNX");
+    }
     if (is_onnx && is_graph_file(*graph, a->model, {"--batch", "--length"})) return profile_onnx(*a);
     if (is_graph_file(*graph, a->model, {"--batch", "--length"})) return profile_graph_file(*a);
     profile_graph(*a);

@@ -127,7 +127,8 @@ void tell_fallback(const onnx::Model& model) {
 
 void run(const RunArguments& a) {
   refuse_dispatch_only("results");
-  const bool profiled = a.profile || !a.report.html.empty() || !a.report.trace.empty();
+  const ReportArguments& r = a.report;
+  const bool profiled = a.profile || !r.html.empty() || !r.trace.empty() || r.json || r.all || r.dispatches;
   std::optional<ReportFiles> files;
   if (profiled) files.emplace(a.report);
   const std::vector<std::string> labels = a.labels.empty() ? std::vector<std::string>() : read_labels(a.labels);

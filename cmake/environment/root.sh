@@ -311,6 +311,9 @@ set_environment_settings() {
     CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}"
     # Paths below the project are relative to it, so that another checkout finds what this one compiled.
     CCACHE_BASEDIR="${CCACHE_BASEDIR:-$project}"
+    # Mesa's versions take their shaders from one directory, whose index another version cuts while it is mapped: programs
+    # of the host that use its Mesa meanwhile would end those of the environment by SIGBUS.
+    MESA_SHADER_CACHE_DIR="${MESA_SHADER_CACHE_DIR:-$cache/mesa}"
     # Layers that the desktop adds to every Vulkan program would change what is tested.
     VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE:-~implicit~}")
 }

@@ -87,12 +87,12 @@ Description describe(const std::filesystem::path& path);
 using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
                                std::vector<std::string>, Tensor>;
 
-// A node of an operator of the program's own, while a graph is made of the model. Its tensors have types and shapes, but
-// no values that can be read.
+// A node of an operator of the program's own, while a graph is made of the model. Its tensors have types and shapes,
+// but no values that can be read.
 struct OperatorCall {
-  std::vector<Tensor> inputs;  // undefined where the node leaves one out
-  std::size_t outputs = 0;     // how many results the node has
-  std::int64_t version = 1;    // of the operator's domain, which the model imports
+  std::vector<Tensor> inputs;                                     // undefined where the node leaves one out
+  std::size_t outputs = 0;                                        // how many results the node has
+  std::int64_t version = 1;                                       // of the operator's domain, which the model imports
   std::map<std::string, Attribute, std::less<>> attributes = {};  // but graphs, types and sparse tensors
 
   // An input that must be there. Throws FormatError.
@@ -105,7 +105,8 @@ struct OperatorCall {
   // The same of a text.
   std::string text(std::string_view name, std::optional<std::string> otherwise = {}) const;
   // The same of integers.
-  std::vector<std::int64_t> integers(std::string_view name, std::optional<std::vector<std::int64_t>> otherwise = {}) const;
+  std::vector<std::int64_t> integers(std::string_view name,
+                                     std::optional<std::vector<std::int64_t>> otherwise = {}) const;
   // The same of numbers.
   std::vector<double> numbers(std::string_view name, std::optional<std::vector<double>> otherwise = {}) const;
 };
@@ -214,9 +215,9 @@ class Model {
   // branches and loops that depend on data are read, a step each, where run() waits for them inside of a stage.
   RunSteps run_steps(std::span<const NamedValue> inputs) const;
 
-  // What the model computes of inputs of these shapes, as a graph, for those who go on building: its inputs and outputs have
-  // the names and the order of the model's. Inputs of which the model fixes the shape need none. `constants`: values of
-  // inputs, which are part of the graph then; it needs those of inputs that say what the graph is like. The
+  // What the model computes of inputs of these shapes, as a graph, for those who go on building: its inputs and outputs
+  // have the names and the order of the model's. Inputs of which the model fixes the shape need none. `constants`:
+  // values of inputs, which are part of the graph then; it needs those of inputs that say what the graph is like. The
   // graph keeps the file's memory. Throws InvalidArgument, TypeError and ShapeError, which name the input or the
   // node; Unsupported if the graph depends on data (run() reads them), or a port is no tensor.
   //
@@ -292,13 +293,13 @@ struct SaveOptions {
 };
 
 // Writes a graph as a model of ONNX: its inputs, and behind them its numbers as inputs of shape [], in their order and
-// with their names, and its outputs. Constants are initializers; tensors with data that it captured become constants with
-// the values that they have now, which this waits for. What ONNX has no operator for becomes a function of the model in
-// the domain "weft", made of ONNX's operators: other programs compute these, and Weft, which reads in the function's metadata
-// what it was, the operation itself, with the same bits. A file that is there is replaced once the new one is complete.
-// Throws Unsupported, which lists all operations that cannot be said, with their labels, or says that the opset
-// that was asked for lacks an operator; InvalidArgument (names that are empty, not UTF-8, or those of an input and
-// an output; an opset; 2 GiB without external data); IoError.
+// with their names, and its outputs. Constants are initializers; tensors with data that it captured become constants
+// with the values that they have now, which this waits for. What ONNX has no operator for becomes a function of the
+// model in the domain "weft", made of ONNX's operators: other programs compute these, and Weft, which reads in the
+// function's metadata what it was, the operation itself, with the same bits. A file that is there is replaced once the
+// new one is complete. Throws Unsupported, which lists all operations that cannot be said, with their labels, or says
+// that the opset that was asked for lacks an operator; InvalidArgument (names that are empty, not UTF-8, or those of an
+// input and an output; an opset; 2 GiB without external data); IoError.
 //
 //   onnx::save("step.onnx", graph);
 //   onnx::save("f.onnx", f.graph(x, y));     // of a function that compile() made

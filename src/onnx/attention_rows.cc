@@ -4,6 +4,7 @@
 
 #include "onnx/network.h"
 #include "weft/array.h"
+#include "weft/error.h"
 #include "weft/graph.h"
 #include "weft/rotary_embedding.h"
 
@@ -41,6 +42,7 @@ Tensor visible_keys(const AttentionCall& c) {
 
 AttentionScores attend(const AttentionCall& c) {
   const Shape &q = c.q.shape(), &k = c.k.shape();
+  if (k[1] < 1 || q[1] % k[1] != 0) throw ShapeError("{} heads of queries, and {} of keys", q[1], k[1]);
   const double scale = c.scale.value_or(1 / std::sqrt(static_cast<double>(q[3])));
   const std::int64_t queries = q[2], keys = k[2];
   const bool doubles = c.q.dtype() == DType::f64 || c.k.dtype() == DType::f64 || c.v.dtype() == DType::f64;

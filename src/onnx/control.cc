@@ -260,6 +260,7 @@ Values scan_graph(Tracer& tracer, const Node& node, const std::string&) {
 const Values& sequence_of(const Node& node, std::size_t i) {
   const Value& v = node.value(i);
   if (!v.sequence) node.fail("operand {} is no sequence", i);
+  node.tracer().charge(v.sequence->size());
   return *v.sequence;
 }
 Value sequence_value(Values values) {
@@ -306,12 +307,15 @@ Values split_to_sequence(Tracer&, const Node& node, const std::string&) {
   const std::int64_t size = x.shape()[axis];
   Ints sizes;
   bool keeps = true;
+  constexpr std::int64_t kMostParts = 1 << 16;
+  if (!node.has(1) && size > kMostParts) node.lacks("{} parts", size);
   if (!node.has(1)) {
     sizes.assign(static_cast<std::size_t>(size), 1);
     keeps = node.integer("keepdims", 1) != 0;
   } else if (node.in(1).rank() == 0) {
     const std::int64_t part = node.integer_of(1);
     if (part < 1) node.fail("parts of {} elements", part);
+    if (size / part > kMostParts) node.lacks("{} parts", size / part);
     for (std::int64_t at = 0; at < size; at += part) sizes.push_back(std::min(part, size - at));
   } else {
     sizes = node.integers_of(1);
@@ -438,11 +442,13 @@ ValueNames while_written(const Written& w) {
 
 ValueNames scan_written(const Written& w) {
   GraphWriter& writer = w.writer();
-  const auto carried = static_cast<std::size_t>(w.integer("carries")), sliced = static_cast<std::size_t>(w.integer("slices"));
+  const auto carried = static_cast<std::size_t>(w.integer("carries")),
+             sliced = static_cast<std::size_t>(w.integer("slices"));
   const std::int64_t length = w.integer("length"), way = w.flag("reverse");
   const bool keeps = w.flag("keep_carries");
   // The index of the slice is one more that is scanned.
-  const std::string places = w.node("Range", {w.scalar(0, DType::i32), w.scalar(length, DType::i32), w.scalar(1, DType::i32)});
+  const std::string places =
+      w.node("Range", {w.scalar(0, DType::i32), w.scalar(length, DType::i32), w.scalar(1, DType::i32)});
   ValueNames operands(w.all().begin(), w.all().begin() + static_cast<std::ptrdiff_t>(carried + sliced)), names;
   operands.push_back(places);
   std::vector<WrittenPort> inputs;
@@ -468,14 +474,14 @@ ValueNames scan_written(const Written& w) {
     return made;
   });
   const Ints in_ways(sliced + 1, way), out_ways(w.results() - carried, way);
-  WrittenAttributes attributes{{"body", body},
-                               {"num_scan_inputs", static_cast<std::int64_t>(sliced + 1)},
-                               {"scan_input_directions", in_ways}};
+  WrittenAttributes attributes{
+      {"body", body}, {"num_scan_inputs", static_cast<std::int64_t>(sliced + 1)}, {"scan_input_directions", in_ways}};
   if (!out_ways.empty()) attributes.push_back({"scan_output_directions", out_ways});
   return w.nodes("Scan", operands, w.results(), std::move(attributes));
 }
 
-constexpr WriteRow kWritten[] = {by("cond", branch_written), by("while_loop", while_written), by("scan_loop", scan_written)};
+constexpr WriteRow kWritten[] = {by("cond", branch_written), by("while_loop", while_written),
+                                 by("scan_loop", scan_written)};
 
 }  // namespace
 

@@ -421,9 +421,7 @@ std::string direct_or(const Written& w, std::string_view op, bool direct) {
 }
 
 // Of floats alone, as ONNX has it.
-std::string only_floats(const Written& w, std::string_view op) {
-  return direct_or(w, op, is_floating(w.dtype()));
-}
+std::string only_floats(const Written& w, std::string_view op) { return direct_or(w, op, is_floating(w.dtype())); }
 
 std::string relu_written(const Written& w) {
   return is_floating(w.dtype()) ? truth_node(w, "Relu") : w.node("Max", {w.in(0), whole(w, 0)});
@@ -439,7 +437,8 @@ std::string trunc_written(const Written& w) {
   return w.node("Where", {below, w.node("Ceil", {w.in(0)}), w.node("Floor", {w.in(0)})});
 }
 std::string is_finite_written(const Written& w) {
-  const std::string x = w.dtype() == DType::f32 || w.dtype() == DType::f64 ? w.in(0) : w.cast(w.in(0), w.dtype(), DType::f32);
+  const std::string x =
+      w.dtype() == DType::f32 || w.dtype() == DType::f64 ? w.in(0) : w.cast(w.in(0), w.dtype(), DType::f32);
   return w.node("Not", {w.node("Or", {w.node("IsInf", {x}), w.node("IsNaN", {x})})});
 }
 std::string is_inf_written(const Written& w) {
@@ -453,15 +452,17 @@ std::string gelu_tanh_written(const Written& w) {
 }
 
 // x op y, in the operands' type.
-std::string times(const Written& w, const std::string& x, double factor) { return w.node("Mul", {x, number(w, factor)}); }
+std::string times(const Written& w, const std::string& x, double factor) {
+  return w.node("Mul", {x, number(w, factor)});
+}
 std::string plus(const Written& w, const std::string& x, double term) { return w.node("Add", {x, number(w, term)}); }
 
 std::string negative_sign(const Written& w, const std::string& x) {
   const std::string zero = number(w, 0);
   const std::string less = w.node("Less", {x, zero});
   if (!is_floating(w.dtype())) return less;
-  return w.node("Or", {less, w.node("And", {w.node("Equal", {x, zero}),
-                                            w.node("Less", {w.node("Reciprocal", {x}), zero})})});
+  return w.node("Or",
+                {less, w.node("And", {w.node("Equal", {x, zero}), w.node("Less", {w.node("Reciprocal", {x}), zero})})});
 }
 std::string copysign_written(const Written& w) {
   const std::string size = w.node("Abs", {w.in(0)});
@@ -475,8 +476,7 @@ std::string log1p_of(const Written& w, const std::string& x) {
   // x · log(u) / (u - 1) of u = 1 + x makes up for the digits that u lost (Kahan).
   const std::string u = plus(w, x, 1), above = plus(w, u, -1), log = w.node("Log", {u}), zero = number(w, 0);
   const std::string exact = w.node("Or", {w.node("Equal", {above, zero}), w.node("Equal", {above, x})});
-  const std::string scaled =
-      w.node("Mul", {log, w.node("Div", {x, w.node("Where", {exact, number(w, 1), above})})});
+  const std::string scaled = w.node("Mul", {log, w.node("Div", {x, w.node("Where", {exact, number(w, 1), above})})});
   return w.node("Where", {w.node("Equal", {above, zero}), x, w.node("Where", {exact, log, scaled})});
 }
 std::string log1p_written(const Written& w) { return log1p_of(w, w.in(0)); }
@@ -493,7 +493,8 @@ std::string atan2_written(const Written& w) {
   const std::string infinite = w.node("And", {w.node("Equal", {w.node("Abs", {x}), number(w, HUGE_VAL)}),
                                               w.node("Equal", {w.node("Abs", {y}), number(w, HUGE_VAL)})});
   const std::string none = w.node("And", {w.node("Equal", {x, zero}), w.node("Equal", {y, zero})});
-  const std::string size = w.node("Div", {w.node("Abs", {y}), w.node("Where", {none, number(w, 1), w.node("Abs", {x})})});
+  const std::string size =
+      w.node("Div", {w.node("Abs", {y}), w.node("Where", {none, number(w, 1), w.node("Abs", {x})})});
   std::string angle = w.node("Atan", {w.node("Where", {infinite, number(w, 1), size})});
   angle = w.node("Where", {left, w.node("Sub", {number(w, pi), angle}), angle});
   return w.node("Where", {down, w.node("Neg", {angle}), angle});
@@ -501,7 +502,8 @@ std::string atan2_written(const Written& w) {
 std::string hypot_written(const Written& w) {
   const std::string a = w.node("Abs", {w.in(0)}), b = w.node("Abs", {w.in(1)});
   const std::string most = w.node("Max", {a, b}), least = w.node("Min", {a, b});
-  const std::string flat = w.node("Or", {w.node("Equal", {most, number(w, 0)}), w.node("Equal", {most, number(w, HUGE_VAL)})});
+  const std::string flat =
+      w.node("Or", {w.node("Equal", {most, number(w, 0)}), w.node("Equal", {most, number(w, HUGE_VAL)})});
   const std::string slope = w.node("Div", {least, w.node("Where", {flat, number(w, 1), most})});
   const std::string root = w.node("Sqrt", {plus(w, w.node("Mul", {slope, slope}), 1)});
   return w.node("Where", {flat, most, w.node("Mul", {most, root})});
@@ -511,7 +513,8 @@ template <const char* op>
 std::string of_numbers(const Written& w) {
   if (!is_floating(w.dtype())) return chosen<op, op == kMin ? kAnd : kOr>(w);
   const std::string both = w.node(op, {w.in(0), w.in(1)});
-  return w.node("Where", {w.node("IsNaN", {w.in(0)}), w.in(1), w.node("Where", {w.node("IsNaN", {w.in(1)}), w.in(0), both})});
+  return w.node("Where",
+                {w.node("IsNaN", {w.in(0)}), w.in(1), w.node("Where", {w.node("IsNaN", {w.in(1)}), w.in(0), both})});
 }
 std::string lerp_written(const Written& w) {
   const std::string way = w.node("Sub", {w.in(1), w.in(0)});
@@ -524,11 +527,16 @@ std::string lerp_written(const Written& w) {
 // Shifts by the width or more give 0, or of a negative number to the right -1.
 DType unsigned_of(DType type) {
   switch (type) {
-    case DType::i8: return DType::u8;
-    case DType::i16: return DType::u16;
-    case DType::i32: return DType::u32;
-    case DType::i64: return DType::u64;
-    default: return type;
+    case DType::i8:
+      return DType::u8;
+    case DType::i16:
+      return DType::u16;
+    case DType::i32:
+      return DType::u32;
+    case DType::i64:
+      return DType::u64;
+    default:
+      return type;
   }
 }
 std::string shift_written(const Written& w) {
@@ -588,7 +596,8 @@ std::string compared(const Written& w) {
   if (!is_bool(w)) return truth_node(w, op);
   return w.node(op, {w.cast(w.in(0), DType::boolean, DType::i32), w.cast(w.in(1), DType::boolean, DType::i32)});
 }
-constexpr char kLess[] = "Less", kLessOrEqual[] = "LessOrEqual", kGreater[] = "Greater", kGreaterOrEqual[] = "GreaterOrEqual";
+constexpr char kLess[] = "Less", kLessOrEqual[] = "LessOrEqual", kGreater[] = "Greater",
+               kGreaterOrEqual[] = "GreaterOrEqual";
 
 constexpr WriteRow kWritten[] = {
     // ---- Arithmetic
@@ -621,7 +630,8 @@ constexpr WriteRow kWritten[] = {
     by("max", written<chosen<kMax, kOr>>),
     as_function("fmin", written<of_numbers<kMin>>),
     as_function("fmax", written<of_numbers<kMax>>),
-    as_function("fma", written<[](const Written& w) { return w.node("Add", {w.node("Mul", {w.in(0), w.in(1)}), w.in(2)}); }>),
+    as_function("fma",
+                written<[](const Written& w) { return w.node("Add", {w.node("Mul", {w.in(0), w.in(1)}), w.in(2)}); }>),
     by("clamp", written<clamp_written>),
     as_function("lerp", written<lerp_written>),
     as_function("copysign", written<copysign_written>),
@@ -633,8 +643,10 @@ constexpr WriteRow kWritten[] = {
     as_function("exp2", written<[](const Written& w) { return w.node("Pow", {number(w, 2), w.in(0)}); }>),
     as_function("expm1", written<expm1_written>),
     same_as("log", "Log"),
-    as_function("log2", written<[](const Written& w) { return times(w, w.node("Log", {w.in(0)}), 1.44269504088896340736); }>),
-    as_function("log10", written<[](const Written& w) { return times(w, w.node("Log", {w.in(0)}), 0.43429448190325182765); }>),
+    as_function("log2",
+                written<[](const Written& w) { return times(w, w.node("Log", {w.in(0)}), 1.44269504088896340736); }>),
+    as_function("log10",
+                written<[](const Written& w) { return times(w, w.node("Log", {w.in(0)}), 0.43429448190325182765); }>),
     as_function("log1p", written<log1p_written>),
     as_function("logaddexp", written<logaddexp_written>),
     same_as("sin", "Sin"),
@@ -651,13 +663,14 @@ constexpr WriteRow kWritten[] = {
     same_as("acosh", "Acosh"),
     same_as("atanh", "Atanh"),
     same_as("erf", "Erf"),
-    as_function("erfc", written<[](const Written& w) { return w.node("Sub", {number(w, 1), w.node("Erf", {w.in(0)})}); }>),
+    as_function("erfc",
+                written<[](const Written& w) { return w.node("Sub", {number(w, 1), w.node("Erf", {w.in(0)})}); }>),
 
     // ---- Activations
     same_as("sigmoid", "Sigmoid"),
-    as_function("logsigmoid", written<[](const Written& w) {
-                  return w.node("Neg", {w.node("Softplus", {w.node("Neg", {w.in(0)})})});
-                }>),
+    as_function(
+        "logsigmoid",
+        written<[](const Written& w) { return w.node("Neg", {w.node("Softplus", {w.node("Neg", {w.in(0)})})}); }>),
     same_as("softplus", "Softplus"),
     same_as("mish", "Mish"),
     by("relu", written<relu_written>),
@@ -666,7 +679,8 @@ constexpr WriteRow kWritten[] = {
     as_function("gelu_quick", written<[](const Written& w) {
                   return w.node("Mul", {w.in(0), w.node("Sigmoid", {times(w, w.in(0), 1.702)})});
                 }>),
-    as_function("silu", written<[](const Written& w) { return w.node("Mul", {w.in(0), w.node("Sigmoid", {w.in(0)})}); }>),
+    as_function("silu",
+                written<[](const Written& w) { return w.node("Mul", {w.in(0), w.node("Sigmoid", {w.in(0)})}); }>),
 
     // ---- Comparisons, tests, logic and bits
     same_as("equal", "Equal"),

@@ -48,7 +48,8 @@ class GraphWriter {
   const TensorData* find_constant(const std::string& name) const;
   void need(std::int64_t opset) { opset_ = std::max(opset_, opset); }
   // The nodes of a graph, whose inputs and numbers have these names: the names of its outputs.
-  ValueNames inlined(const Graph& graph, std::span<const std::string> inputs, std::span<const std::string> numbers = {});
+  ValueNames inlined(const Graph& graph, std::span<const std::string> inputs,
+                     std::span<const std::string> numbers = {});
   // A graph of an attribute: `make` adds its nodes, and gives the names of its outputs. It sees all names around it.
   template <class F>
   std::shared_ptr<const WrittenGraph> inner(std::string name, std::vector<WrittenPort> inputs,
@@ -57,7 +58,10 @@ class GraphWriter {
     graph->name = std::move(name);
     graph->inputs = std::move(inputs);
     WrittenGraph* const outer = std::exchange(section_, graph.get());
+    // Constants of a function are nodes of the graph in which they are made, and seen in that and inside of it.
+    auto constants = function_constants_;
     const ValueNames names = own_outputs(make());
+    function_constants_ = std::move(constants);
     section_ = outer;
     for (std::size_t i = 0; i < outputs.size(); ++i) graph->outputs.push_back({names[i], outputs[i]});
     return graph;
@@ -111,7 +115,7 @@ class GraphWriter {
   std::map<std::string, std::string> constants_;  // names, by content
   std::map<std::string, TensorData> small_;       // constants of few elements, by name
   std::set<std::string> names_;
-  std::map<std::string, int> counts_;             // how many wanted a name
+  std::map<std::string, int> counts_;  // how many wanted a name
   std::map<std::string, std::string> renamed_;
   std::vector<Function> functions_;
   std::map<std::string, std::size_t> by_body_;

@@ -3,6 +3,7 @@
 
 #include "onnx/network.h"
 #include "weft/array.h"
+#include "weft/control_flow.h"
 #include "weft/graph.h"
 #include "weft/quantization.h"
 #include "weft/quantized_weights.h"
@@ -265,14 +266,89 @@ Tensors quantized_where(const Node& n) {
 }
 Tensors microsoft_qlinear_conv(const Node& n) { return qlinear_conv_of(n, channels_last(n)); }
 
+// One direction of an LSTM as ONNX Runtime has it on quantised weights: the input is quantised as a whole, and the state in
+// each step. Weights are [inputs, 4 hidden] and [hidden, 4 hidden], with a scale and a zero point for all or for each column.
+struct QuantizedMatrix {
+  Tensor values, scale, zero;  // zero may be undefined
+};
+std::vector<Tensor> quantized_lstm(const QuantizedMatrix& x, const QuantizedMatrix& w, const QuantizedMatrix& r,
+                                   const Tensor& bias, const Tensor& h, const Tensor& c, bool reverse) {
+  const std::int64_t steps = x.values.shape()[0], batch = x.values.shape()[1], inputs = x.values.shape()[2];
+  const std::int64_t rows = w.values.shape()[1], hidden = rows / 4;
+  const Tensor sums = scaled_product(reshape(x.values, {steps * batch, inputs}), x.scale, x.zero, w.values, w.scale,
+                                     w.zero, bias);
+  // Σ (h - z) r = Σ h r - z Σ r; the second sum is the same in all steps.
+  Tensor of_columns = sum(cast(r.values, DType::i32), 0, true);
+  if (r.zero.defined()) of_columns = of_columns - cast(r.zero, DType::i32) * Number(hidden);
+  const Tensor initial[] = {h, c}, slices[] = {reshape(sums, {steps, batch, rows})};
+  return detail::scan(
+      {.function = "DynamicQuantizeLSTM", .length = steps, .reverse = reverse}, initial, slices,
+      [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+        const auto [state, scale, zero] = dynamic_quantize(t[1]);
+        const Tensor product = matmul_integer(state, r.values, {}, r.zero) - cast(zero, DType::i32) * of_columns;
+        const Tensor z = t[3] + cast(product, DType::f32) * (scale * r.scale);
+        const auto gate = [&](std::int64_t i) { return slice(z, 1, i * hidden, (i + 1) * hidden); };
+        const Tensor cell = sigmoid(gate(2)) * t[2] + sigmoid(gate(0)) * tanh(gate(3));
+        const Tensor next = sigmoid(gate(1)) * tanh(cell);
+        return {next, cell, next};
+      });
+}
+
 // One weight matrix of a direction is [inputs, rows], with a scale for all or for each row.
 Tensors dynamic_quantize_lstm(const Node& n) {
-  const auto weights = [&](std::size_t i, std::size_t scale) {
-    const auto placed = [](const Tensor& t) { return reshape(t, {t.shape()[0], 1, t.size() / t.shape()[0]}); };
-    const Tensor zero = n.maybe(scale + 1);
-    return permute(dequantize(n.in(i), placed(n.in(scale)), zero.defined() ? placed(zero) : zero), {0, 2, 1});
+  const auto quantized_input = [&] {
+    const auto [values, scale, zero] = dynamic_quantize(n.in(0));
+    return QuantizedMatrix{values, scale, zero};
   };
-  return lstm_of(n, weights(1, 8), weights(2, 10));
+  const Tensor w = n.in(1), r = n.in(2);
+  if (n.in(0).rank() != 3 || w.rank() != 3 || r.rank() != 3) {
+    n.fail("X is {}, W {} and R {}, expected rank 3", to_string(n.in(0).shape()), to_string(w.shape()),
+           to_string(r.shape()));
+  }
+  const std::string direction = n.text("direction", "forward");
+  const bool is_usual = !n.has(4) && !n.has(7) && !n.attribute("activations") && n.number("clip", 0) == 0 &&
+                        n.integer("input_forget", 0) == 0 && n.integer("layout", 0) == 0;
+  if (!is_usual) {
+    // Of these the state is not quantised.
+    const auto weights = [&](std::size_t i, std::size_t scale) {
+      const auto placed = [&](const Tensor& t) {
+        if (t.rank() < 1 || t.shape()[0] < 1)
+          n.fail("a scale or zero point is {}, expected one or more directions", to_string(t.shape()));
+        return reshape(t, {t.shape()[0], 1, t.size() / t.shape()[0]});
+      };
+      const Tensor zero = n.maybe(scale + 1);
+      return permute(dequantize(n.in(i), placed(n.in(scale)), zero.defined() ? placed(zero) : zero), {0, 2, 1});
+    };
+    const QuantizedMatrix x = quantized_input();
+    return lstm_of(n, dequantize(x.values, x.scale, x.zero), weights(1, 8), weights(2, 10));
+  }
+  const std::int64_t directions = direction == "bidirectional" ? 2 : 1, hidden = r.shape()[1], rows = 4 * hidden;
+  if (w.shape()[0] != directions || r.shape() != Shape{directions, hidden, rows} || w.shape()[2] != rows) {
+    n.fail("W is {} and R {}, {}", to_string(w.shape()), to_string(r.shape()), direction);
+  }
+  const std::int64_t batch = n.in(0).shape()[1];
+  const QuantizedMatrix x = quantized_input();
+  Tensors y, h, c;
+  for (std::int64_t d = 0; d < directions; ++d) {
+    const auto of = [&](const Tensor& t) { return squeeze(slice(t, 0, d, d + 1), 0); };
+    const auto matrix = [&](std::size_t i, std::size_t scale) {
+      const auto row = [&](const Tensor& t) {
+        const Tensor one = t.rank() > 1 ? of(t) : slice(t, 0, t.size() == 1 ? 0 : d, t.size() == 1 ? 1 : d + 1);
+        return reshape(one, {1, one.size()});
+      };
+      const Tensor zero = n.maybe(scale + 1);
+      return QuantizedMatrix{of(n.in(i)), row(n.in(scale)), zero.defined() ? row(zero) : zero};
+    };
+    Tensor bias;
+    if (n.has(3)) bias = slice(of(n.in(3)), 0, 0, rows) + slice(of(n.in(3)), 0, rows, 2 * rows);
+    const auto initial = [&](std::size_t i) {
+      return n.has(i) ? of(n.in(i)) : broadcast_to(Graph::scalar(0.0, DType::f32), {batch, hidden});
+    };
+    const auto made = quantized_lstm(x, matrix(1, 8), matrix(2, 10), bias, initial(5), initial(6),
+                                     direction == "reverse" || d == 1);
+    h.push_back(made[0]), c.push_back(made[1]), y.push_back(made[2]);
+  }
+  return results(n, {stack(y, 1), stack(h, 0), stack(c, 0)});
 }
 
 // Numbers of less than a byte, the lowest bits first, along the last axis, of which there are `count`.
@@ -348,7 +424,7 @@ constexpr OperatorRow kRows[] = {
 
     // ---- Quantised
     {"DequantizeLinear", dequantize_linear},
-    {"DynamicQuantizeLSTM", dynamic_quantize_lstm, 1, "the weights are dequantised; states and inputs stay floats"},
+    {"DynamicQuantizeLSTM", dynamic_quantize_lstm, 1, "with lengths, peepholes, clip, or other activations the state is not quantised"},
     {"DynamicQuantizeMatMul", dynamic_quantize_matmul},
     {"GatherBlockQuantized", gather_block_quantized},
     {"MatMulIntegerToFloat", matmul_integer_to_float},

@@ -189,7 +189,8 @@ Description describe(const Source& source) {
   }
   std::map<std::tuple<std::string, std::string, std::int64_t>, OperatorUse> uses;
   const auto add = [&](const NodeProto& node, std::int64_t version) {
-    const bool supported = source.find_operator(node) || source.find_function(node) || find_control_row(node.domain, node.op_type, version) ||
+    const bool supported = source.find_operator(node) || source.find_function(node) ||
+                           find_control_row(node.domain, node.op_type, version) ||
                            find_row(node.domain, node.op_type, version);
     const auto [use, is_new] = uses.try_emplace({node.domain, node.op_type, version},
                                                 OperatorUse{node.domain, node.op_type, version, 0, supported});
@@ -422,7 +423,7 @@ struct Model::Impl {
       std::size_t count = 0;
       for (const auto& [index, why] : refused) {
         if (++count > kMost) return text + std::format("\n  and {} more", refused.size() - kMost);
-        text += why.starts_with("node '") ? "\n  " + why : std::format("\n  node {}: {}", describe(nodes[index]), why);
+        text += std::format("\n  node {}: {}", in_words(nodes[index]), why);
       }
       return text;
     };
@@ -516,7 +517,8 @@ struct Model::Impl {
         check(port, constant->tensor, names);
         const auto bytes = std::make_shared<std::vector<std::byte>>(byte_size(constant->tensor.type()));
         constant->tensor.read_bytes(*bytes);
-        known.elements.emplace(port.name, TensorData{constant->tensor.dtype(), constant->tensor.shape(), *bytes, bytes});
+        known.elements.emplace(port.name,
+                               TensorData{constant->tensor.dtype(), constant->tensor.shape(), *bytes, bytes});
         continue;
       }
       if (!port.type.starts_with("tensor(") || !port.dtype) {
@@ -529,7 +531,8 @@ struct Model::Impl {
       } else {
         if (!port.shape) throw InvalidArgument("onnx: the shape of input '{}' is missing", port.name);
         for (const Dimension& d : *port.shape) {
-          if (!d.size) throw InvalidArgument("onnx: the shape of input '{}' is missing: the model leaves sizes open", port.name);
+          if (!d.size)
+            throw InvalidArgument("onnx: the shape of input '{}' is missing: the model leaves sizes open", port.name);
           shape.push_back(*d.size);
         }
       }
@@ -551,7 +554,8 @@ struct Model::Impl {
       const Values values = tracer.trace({});
       for (std::size_t i = 0; i < values.size(); ++i) {
         const std::string& name = description.outputs[i].name;
-        if (!values[i].is_tensor()) throw Unsupported("onnx: output '{}' is no tensor, and a graph gives tensors", name);
+        if (!values[i].is_tensor())
+          throw Unsupported("onnx: output '{}' is no tensor, and a graph gives tensors", name);
         made.output(name, values[i].tensor);
       }
     } catch (const NeedsElements& needed) {

@@ -193,7 +193,7 @@ Tensors split(const Node& n) {
   if (const auto sizes = n.integers(13, 1, "split")) return weft::split(x, *sizes, axis);
   const std::int64_t size = x.shape()[axis], results = static_cast<std::int64_t>(n.results());
   const std::int64_t parts = n.version() >= 18 ? n.integer("num_outputs", results) : results;
-  if (parts < 1) n.fail("{} parts", parts);
+  if (parts < 1 || parts > std::max<std::int64_t>(results, 1 << 16)) n.fail("{} parts, and {} results", parts, results);
   if (n.version() < 18 && size % parts != 0) n.fail("axis {} of {} in {} parts", axis, to_string(x.shape()), parts);
   Ints sizes;
   for (std::int64_t i = 0, left = size; i < parts; ++i) {
@@ -605,15 +605,17 @@ Ints ints_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
 std::string reshape_written(const Written& w) { return w.reshape(w.in(0), w.result().shape); }
 std::string permute_written(const Written& w) { return w.transpose(w.in(0), w.integers("order")); }
-std::string broadcast_written(const Written& w) { return w.node("Expand", {w.in(0), w.constant(ints_of(w.result().shape))}); }
+std::string broadcast_written(const Written& w) {
+  return w.node("Expand", {w.in(0), w.constant(ints_of(w.result().shape))});
+}
 std::string identity_written(const Written& w) { return w.in(0); }
 
 std::string slice_written(const Written& w) {
   const std::int64_t step = w.has("step") ? w.integer("step") : 1, end = w.integer("end");
   // Down to the first element: behind the end of all numbers.
   const bool first = step < 0 && end < 0;
-  return w.slice(w.in(0), w.integer("axis"), w.integer("begin"), first ? std::numeric_limits<std::int64_t>::min() + 1 : end,
-                 step);
+  return w.slice(w.in(0), w.integer("axis"), w.integer("begin"),
+                 first ? std::numeric_limits<std::int64_t>::min() + 1 : end, step);
 }
 
 // Rows by a list of positions that is known.
@@ -625,7 +627,8 @@ constexpr std::int64_t kMostPlaces = 1 << 24;
 
 std::string windows_written(const Written& w) {
   const std::int64_t axis = w.integer("axis"), size = w.integer("size");
-  const std::int64_t step = w.has("step") ? w.integer("step") : 1, dilation = w.has("dilation") ? w.integer("dilation") : 1;
+  const std::int64_t step = w.has("step") ? w.integer("step") : 1,
+                     dilation = w.has("dilation") ? w.integer("dilation") : 1;
   const std::int64_t count = w.result().shape[static_cast<int>(axis) + 1];
   if (size * count > kMostPlaces) w.lacks("windows of {} elements", size * count);
   Ints places;
@@ -677,8 +680,7 @@ std::string scatter_rows(const Written& w) {
   const std::int64_t count = element_count(w.shape(1));
   Shape updates = w.shape(0), list = Shape::filled(w.rank(0), 1);
   updates[axis] = list[axis] = count;
-  const std::string indices =
-      w.node("Expand", {w.reshape(indices_in(w, 1), list), w.constant(ints_of(updates))});
+  const std::string indices = w.node("Expand", {w.reshape(indices_in(w, 1), list), w.constant(ints_of(updates))});
   return w.node("ScatterElements", {w.in(0), indices, w.reshape(w.in(2), updates)},
                 {{"axis", std::int64_t{axis}}, scatter_reduction(w)});
 }

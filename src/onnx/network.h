@@ -73,7 +73,7 @@ Tensors dequantize_linear(const Node& n);
 // ---- Recurrent networks
 
 // LSTM of these weights.
-Tensors lstm_of(const Node& n, const Tensor& w, const Tensor& r);
+Tensors lstm_of(const Node& n, const Tensor& x, const Tensor& w, const Tensor& r);
 
 // ---- Attention. q, k and v are [batch, heads, sequence, dim], as in weft::attention().
 struct AttentionCall {

@@ -463,13 +463,15 @@ std::string conv_node(const Written& w) {
   const std::string x = cropped(w, channels_first(w, w.in(0)), before, after);
   if (floats) {
     const DType type = conv_type(w);
-    const std::string y = w.node("Conv", {w.cast(x, w.dtype(0), type), w.cast(w.in(1), w.dtype(1), type)}, attributes());
+    const std::string y =
+        w.node("Conv", {w.cast(x, w.dtype(0), type), w.cast(w.in(1), w.dtype(1), type)}, attributes());
     return channels_back(w, w.cast(y, type, w.result().dtype));
   }
   std::string sum;
   for (const ByteParts& a : byte_parts(w, x, w.dtype(0))) {
     for (const ByteParts& b : byte_parts(w, w.in(1), w.dtype(1))) {
-      std::string y = w.node("ConvInteger", {a.part, b.part, w.scalar(a.zero, DType::u8), w.scalar(b.zero, DType::u8)}, attributes());
+      std::string y = w.node("ConvInteger", {a.part, b.part, w.scalar(a.zero, DType::u8), w.scalar(b.zero, DType::u8)},
+                             attributes());
       const int factor = a.factor * b.factor;
       if (factor != 1) y = w.node("Mul", {y, w.scalar(factor, DType::i32)});
       sum = sum.empty() ? y : w.node("Add", {sum, y});
@@ -479,7 +481,8 @@ std::string conv_node(const Written& w) {
 }
 ValueNames conv_written(const Written& w) {
   const DType type = w.result().dtype;
-  const bool plain = !w.flag("channels_last") && w.dtype(0) == w.dtype(1) && w.dtype(0) == type && is_floating(type) && bits(type) >= 16;
+  const bool plain = !w.flag("channels_last") && w.dtype(0) == w.dtype(1) && w.dtype(0) == type && is_floating(type) &&
+                     bits(type) >= 16;
   const Ints all = joined(w.integers("padding"), w.integers("padding_after"));
   const bool crops = std::ranges::any_of(all, [](std::int64_t n) { return n < 0; });
   return plain && !crops ? ValueNames{conv_node(w)} : w.function(written<conv_node>);
@@ -489,7 +492,8 @@ std::string conv_transpose_written(const Written& w) {
   const int count = w.rank() - 2;
   const DType type = conv_type(w);
   const bool last = w.flag("channels_last");
-  const Ints sizes = spatial(w.shape(0), last), out = spatial(w.result().shape, last), window = spatial(w.shape(1), false);
+  const Ints sizes = spatial(w.shape(0), last), out = spatial(w.result().shape, last),
+             window = spatial(w.shape(1), false);
   const Ints strides = axis_numbers(w, "strides", count, 1), dilations = axis_numbers(w, "dilations", count, 1);
   const Ints given = axis_numbers(w, "padding", count, 0);
   Ints before, after, more(window.size(), 0), pads(2 * (window.size() + 2), 0);
@@ -549,7 +553,8 @@ PoolWindows pool_windows(const Written& w) {
   PoolWindows p;
   if (w.flag("adaptive")) {
     for (std::size_t d = 0; d < sizes.size(); ++d) {
-      if (out[d] == 0 || sizes[d] % out[d] != 0) w.lacks("{} windows of {} elements, which differ in size", out[d], sizes[d]);
+      if (out[d] == 0 || sizes[d] % out[d] != 0)
+        w.lacks("{} windows of {} elements, which differ in size", out[d], sizes[d]);
       p.window.push_back(sizes[d] / out[d]);
     }
     p.strides = p.window;
@@ -572,22 +577,29 @@ PoolWindows pool_windows(const Written& w) {
         (sizes[d] + p.before[d] + after - reaches) / p.strides[d] + 1 != out[d]) {
       w.lacks("windows outside of the operand");
     }
-    p.after.push_back(behind > given[d] ? after : std::min(std::max(after, std::int64_t{0}), std::max(given[d], after)));
+    p.after.push_back(behind > given[d] ? after
+                                        : std::min(std::max(after, std::int64_t{0}), std::max(given[d], after)));
   }
   return p;
 }
 WrittenAttributes pool_attributes(const PoolWindows& p) {
-  return {{"kernel_shape", p.window}, {"strides", p.strides}, {"dilations", p.dilations}, {"pads", joined(p.before, p.after)}};
+  return {{"kernel_shape", p.window},
+          {"strides", p.strides},
+          {"dilations", p.dilations},
+          {"pads", joined(p.before, p.after)}};
 }
 template <class F>
 std::string pooled(const Written& w, const F& f) {
   const DType type = w.result().dtype;
-  const DType in = w.dtype() == type && bits(type) >= 16 ? type : is_floating(type) && type != DType::f64 ? DType::f32 : type;
+  const DType in = w.dtype() == type && bits(type) >= 16     ? type
+                   : is_floating(type) && type != DType::f64 ? DType::f32
+                                                             : type;
   const std::string x = channels_first(w, w.cast(w.in(0), w.dtype(), in));
   return channels_back(w, w.cast(f(x, in), in, type));
 }
 std::string max_pool_node(const Written& w) {
-  return pooled(w, [&](const std::string& x, DType) { return w.node("MaxPool", {x}, pool_attributes(pool_windows(w))); });
+  return pooled(w,
+                [&](const std::string& x, DType) { return w.node("MaxPool", {x}, pool_attributes(pool_windows(w))); });
 }
 std::string average_pool_node(const Written& w) {
   const PoolWindows p = pool_windows(w);
@@ -612,7 +624,8 @@ std::string lp_pool_node(const Written& w) {
 }
 template <std::string (*f)(const Written&)>
 ValueNames pool_written(const Written& w) {
-  const bool plain = !w.flag("channels_last") && !w.flag("adaptive") && w.dtype() == w.result().dtype && w.integer("divisor") == 0;
+  const bool plain =
+      !w.flag("channels_last") && !w.flag("adaptive") && w.dtype() == w.result().dtype && w.integer("divisor") == 0;
   return plain ? ValueNames{f(w)} : w.function(written<f>);
 }
 ValueNames max_pool_with_indices_written(const Written& w) {
@@ -678,13 +691,14 @@ std::string grid_sample_written(const Written& w) {
   const Shape &image = w.shape(0), &places = w.shape(1);
   if (w.rank() == 3) {  // an image of one row, sampled in its middle
     x = w.reshape(x, {image[0], image[1], 1, image[2]});
-    grid = w.concat(ValueNames{grid, w.node("Expand", {w.scalar(0, type), w.constant(Ints(places.begin(), places.end()))})}, 2);
+    grid = w.concat(
+        ValueNames{grid, w.node("Expand", {w.scalar(0, type), w.constant(Ints(places.begin(), places.end()))})}, 2);
     grid = w.reshape(grid, {places[0], 1, places[1], 2});
   }
   std::string y = w.node("GridSample", {x, grid},
-                               {{"mode", w.text("mode")},
-                                {"padding_mode", w.text("padding")},
-                                {"align_corners", std::int64_t{w.flag("align_corners")}}});
+                         {{"mode", w.text("mode")},
+                          {"padding_mode", w.text("padding")},
+                          {"align_corners", std::int64_t{w.flag("align_corners")}}});
   if (w.rank() == 3) y = w.reshape(y, w.result().shape);
   return w.cast(y, type, w.result().dtype);
 }

@@ -130,8 +130,8 @@ void Node::fail_with(const std::string& what) const { throw FormatError("{}", wh
 void Node::lacks_with(const std::string& what) const { throw Unsupported("{}", what); }
 
 std::span<const OperatorRows> all_rows() {
-  static const std::vector<OperatorRows> rows{elementwise_rows(), movement_rows(),  reduction_rows(), network_rows(),
-                                              region_rows(),      recurrent_rows(), attention_rows(), signal_rows(),
+  static const std::vector<OperatorRows> rows{elementwise_rows(),  movement_rows(),  reduction_rows(), network_rows(),
+                                              region_rows(),       recurrent_rows(), attention_rows(), signal_rows(),
                                               quantization_rows(), microsoft_rows(), control_written()};
   return rows;
 }

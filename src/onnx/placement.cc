@@ -23,7 +23,7 @@ std::string kernels_of(std::string_view message) {
 
 }  // namespace
 
-std::string describe(const NodeProto& node) {
+std::string in_words(const NodeProto& node) {
   std::string name = node.name;
   for (std::size_t i = 0; name.empty() && i < node.outputs.size(); ++i) name = node.outputs[i];
   return std::format("'{}' ({}{}{})", name, node.domain, node.domain.empty() ? "" : ".", node.op_type);

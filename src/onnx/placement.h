@@ -22,6 +22,6 @@ Placement find_refused(const Source& source, const Known& known,
                        const CompileOptions& options);
 
 // "'name' (Op)": how a message calls a node.
-std::string describe(const NodeProto& node);
+std::string in_words(const NodeProto& node);
 
 }  // namespace weft::onnx

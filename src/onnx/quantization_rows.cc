@@ -6,8 +6,8 @@
 #include "onnx/network.h"
 #include "onnx/write.h"
 #include "weft/array.h"
-#include "weft/evaluate.h"
 #include "weft/device.h"
+#include "weft/evaluate.h"
 #include "weft/graph.h"
 
 namespace weft::onnx {

@@ -92,8 +92,8 @@ struct Recurrent {
 };
 
 // What the operators have in common, of that many gates.
-Recurrent recurrent_of(const Node& n, std::int64_t gates, const Tensor& w, const Tensor& r) {
-  Recurrent net{.x = n.in(0), .w = w, .r = r, .lengths = as(n.maybe(4), DType::i32), .h = n.maybe(5)};
+Recurrent recurrent_of(const Node& n, std::int64_t gates, const Tensor& x, const Tensor& w, const Tensor& r) {
+  Recurrent net{.x = x, .w = w, .r = r, .lengths = as(n.maybe(4), DType::i32), .h = n.maybe(5)};
   if (net.x.rank() != 3 || net.w.rank() != 3 || net.r.rank() != 3) {
     n.fail("X is {}, W {} and R {}, expected rank 3", to_string(net.x.shape()), to_string(net.w.shape()),
            to_string(net.r.shape()));
@@ -148,8 +148,8 @@ Tensors run_directions(const Node& n, const Recurrent& net, const std::vector<Rn
 
 }  // namespace
 
-Tensors lstm_of(const Node& n, const Tensor& w, const Tensor& r) {
-  Recurrent net = recurrent_of(n, 4, w, r);
+Tensors lstm_of(const Node& n, const Tensor& x, const Tensor& w, const Tensor& r) {
+  Recurrent net = recurrent_of(n, 4, x, w, r);
   net.c = n.maybe(6), net.peephole = n.maybe(7);
   if (net.batch_first) net.c = directions_last(net.c);
   const bool coupled = n.integer("input_forget", 0) != 0;
@@ -171,10 +171,10 @@ Tensors lstm_of(const Node& n, const Tensor& w, const Tensor& r) {
 
 namespace {
 
-Tensors lstm(const Node& n) { return lstm_of(n, n.in(1), n.in(2)); }
+Tensors lstm(const Node& n) { return lstm_of(n, n.in(0), n.in(1), n.in(2)); }
 
 Tensors gru(const Node& n) {
-  const Recurrent net = recurrent_of(n, 3, n.in(1), n.in(2));
+  const Recurrent net = recurrent_of(n, 3, n.in(0), n.in(1), n.in(2));
   const bool after = n.integer("linear_before_reset", 0) != 0;
   const auto all =
       activations_of(n, {RnnFunction::sigmoid, RnnFunction::tanh}, static_cast<std::size_t>(net.directions));
@@ -191,7 +191,7 @@ Tensors gru(const Node& n) {
 }
 
 Tensors rnn(const Node& n) {
-  const Recurrent net = recurrent_of(n, 1, n.in(1), n.in(2));
+  const Recurrent net = recurrent_of(n, 1, n.in(0), n.in(1), n.in(2));
   const auto all = activations_of(n, {RnnFunction::tanh}, static_cast<std::size_t>(net.directions));
   return run_directions(n, net, all, [&](const Recurrent& one, const RnnActivation* a) -> Outputs {
     const auto [y, h] = weft::rnn(one.x, one.w, one.r, one.operands(),
@@ -235,7 +235,7 @@ ValueNames recurrent_written(const Written& w) {
   const bool is_lstm = w.op() == "lstm", is_gru = w.op() == "gru", batch_first = w.flag("batch_first");
   const DType type = w.result().dtype == DType::f64 ? DType::f64 : DType::f32;
   const Shape& r = w.shape(2);
-  const std::int64_t directions = r[0], hidden = r[2], gates = r[1] / hidden;
+  const std::int64_t directions = r[0], hidden = r[2], gates = is_lstm ? 4 : is_gru ? 3 : 1;
   const std::int64_t steps = w.shape()[batch_first ? 1 : 0], batch = w.shape()[batch_first ? 0 : 1];
   constexpr int kIfgo[] = {0, 3, 1, 2}, kRzn[] = {1, 0, 2};
   std::span<const int> order;
@@ -293,12 +293,13 @@ ValueNames recurrent_written(const Written& w) {
       list->insert(list->end(), again.begin(), again.end());
     }
   }
-  WrittenAttributes attributes{{"hidden_size", hidden}, {"direction", w.text("direction")}, {"activations", activations}};
+  WrittenAttributes attributes{
+      {"hidden_size", hidden}, {"direction", w.text("direction")}, {"activations", activations}};
   if (!alphas.empty()) attributes.push_back({"activation_alpha", alphas});
   if (!betas.empty()) attributes.push_back({"activation_beta", betas});
   if (w.number("clip") > 0) attributes.push_back({"clip", w.number("clip")});
-  ValueNames inputs{x, in_order(w, typed(1), hidden, order), in_order(w, typed(2), hidden, order), b, lengths,
-                    maybe("initial_h")};
+  ValueNames inputs{
+      x, in_order(w, typed(1), hidden, order), in_order(w, typed(2), hidden, order), b, lengths, maybe("initial_h")};
   if (is_lstm) {
     const std::string peephole = maybe("peephole");
     if (!peephole.empty() && w.has("output_peephole_after") && !w.flag("output_peephole_after")) {
@@ -310,13 +311,17 @@ ValueNames recurrent_written(const Written& w) {
   }
   if (is_gru) attributes.push_back({"linear_before_reset", std::int64_t{w.flag("reset_after")}});
   while (inputs.back().empty()) inputs.pop_back();
-  const ValueNames made = w.nodes(is_lstm ? "LSTM" : is_gru ? "GRU" : "RNN", inputs, is_lstm ? 3 : 2, std::move(attributes));
+  const ValueNames made = w.nodes(is_lstm  ? "LSTM"
+                                  : is_gru ? "GRU"
+                                           : "RNN",
+                                  inputs, is_lstm ? 3 : 2, std::move(attributes));
   ValueNames results{w.cast(made[1], type, w.result().dtype)};
   if (is_lstm) results.push_back(w.cast(made[2], type, w.result(1).dtype));
   if (w.results() > results.size()) {
     // [steps, directions, batch, hidden]
     const std::string y = w.transpose(made[0], batch_first ? Ints{2, 0, 1, 3} : Ints{0, 2, 1, 3});
-    const Shape shape = batch_first ? Shape{batch, steps, directions * hidden} : Shape{steps, batch, directions * hidden};
+    const Shape shape =
+        batch_first ? Shape{batch, steps, directions * hidden} : Shape{steps, batch, directions * hidden};
     results.push_back(w.cast(w.reshape(y, shape), type, w.result(results.size()).dtype));
   }
   return results;

@@ -284,6 +284,79 @@ Tensors softmax_cross_entropy_loss(const Node& n) {
 
 // ---- Products of matrices
 
+// ---- Counts
+
+// How often each n-gram of a pool is in each row, or that it is there, or both, times weights. The pool has its n-grams one
+// after the other, first the single words, then the pairs, …; ngram_counts says where each length begins.
+Tensor tf_idf(const Node& n) {
+  Tensor x = n.in(0);
+  if (n.attribute("pool_strings")) n.lacks("texts");
+  const Ints pool = n.integers("pool_int64s"), begins = n.integers("ngram_counts"), places = n.integers("ngram_indexes");
+  const std::int64_t most = n.integer("max_gram_length"), least = n.integer("min_gram_length");
+  const std::int64_t skips = n.integer("max_skip_count");
+  const std::string mode = n.text("mode");
+  if (mode != "TF" && mode != "IDF" && mode != "TFIDF") n.fail("mode is '{}', expected TF, IDF or TFIDF", mode);
+  if (least < 1 || most < least || skips < 0) {
+    n.fail("min_gram_length is {}, max_gram_length {} and max_skip_count {}", least, most, skips);
+  }
+  const bool row = x.rank() == 1;
+  if (row) x = expand_dims(x, 0);
+  if (x.rank() != 2) n.fail("the operand is {}, expected [words] or [batch, words]", to_string(x.shape()));
+  const std::int64_t words = x.shape()[1];
+  std::int64_t size = 0;
+  for (const std::int64_t i : places) {
+    if (i < 0 || i > INT32_MAX) n.fail("ngram_indexes has {}", i);
+    size = std::max(size, i + 1);
+  }
+  const std::vector<double> weights = mode == "TF" ? std::vector<double>() : n.numbers("weights");
+  if (!weights.empty() && weights.size() != places.size()) {
+    n.fail("there are {} weights for {} n-grams", weights.size(), places.size());
+  }
+  Tensor counts = broadcast_to(Graph::scalar(0.0, DType::f32), {x.shape()[0], size});
+  std::size_t gram = 0;  // of those before
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const auto length = static_cast<std::int64_t>(i) + 1;
+    const std::int64_t begin = begins[i], end = i + 1 < begins.size() ? begins[i + 1] : static_cast<std::int64_t>(pool.size());
+    if (begin < 0 || end < begin || end > static_cast<std::int64_t>(pool.size()) || (end - begin) % length != 0) {
+      n.fail("ngram_counts has {} to {} for n-grams of {} words, of a pool of {}", begin, end, length, pool.size());
+    }
+    const std::int64_t grams = (end - begin) / length;
+    const std::size_t first = gram;
+    gram += static_cast<std::size_t>(grams);
+    if (gram > places.size()) n.fail("ngram_indexes has {} for {} n-grams", places.size(), gram);
+    if (length < least || length > most || grams == 0) continue;
+    const auto column = [&](std::int64_t word) {
+      Ints of_word;
+      for (std::int64_t g = 0; g < grams; ++g) of_word.push_back(pool[static_cast<std::size_t>(begin + g * length + word)]);
+      return Graph::constant(TensorData::of<std::int64_t>({grams}, std::span<const std::int64_t>(of_word)));
+    };
+    Tensor found;  // [batch, grams]
+    for (std::int64_t step = 1; step <= (length == 1 ? 1 : skips + 1); ++step) {
+      const std::int64_t starts = words - (length - 1) * step;
+      if (starts < 1) break;
+      Tensor same;  // [batch, starts, grams]
+      for (std::int64_t word = 0; word < length; ++word) {
+        const Tensor here = cast(slice(x, 1, word * step, word * step + starts), DType::i64);
+        const Tensor is = expand_dims(here, 2) == column(word);
+        same = same.defined() ? logical_and(same, is) : is;
+      }
+      const Tensor sums = sum(cast(same, DType::f32), 1);
+      found = found.defined() ? found + sums : sums;
+    }
+    if (!found.defined()) continue;
+    if (mode == "IDF") found = cast(found > 0, DType::f32);
+    if (!weights.empty()) {
+      const std::vector<float> of_grams(weights.begin() + static_cast<std::ptrdiff_t>(first),
+                                        weights.begin() + static_cast<std::ptrdiff_t>(gram));
+      found = found * Graph::constant(TensorData::of<float>({grams}, std::span<const float>(of_grams)));
+    }
+    const Ints to(places.begin() + static_cast<std::ptrdiff_t>(first), places.begin() + static_cast<std::ptrdiff_t>(gram));
+    const Tensor at = Graph::constant(TensorData::of<std::int64_t>({1, grams}, std::span<const std::int64_t>(to)));
+    counts = scatter_elements(ScatterKind::add, counts, broadcast_to(at, found.shape()), found, 1);
+  }
+  return row ? squeeze(counts, 0) : counts;
+}
+
 // In the operands' type.
 Tensor product(const Tensor& a, const Tensor& b) {
   const DType type = a.dtype();
@@ -348,6 +421,9 @@ constexpr OperatorRow kRows[] = {
     {"NegativeLogLikelihoodLoss", one<negative_log_likelihood_loss>, 12},
     {"SoftmaxCrossEntropyLoss", softmax_cross_entropy_loss, 12},
 
+    // ---- Counts
+    {"TfIdfVectorizer", one<tf_idf>, 9, "no texts"},
+
     // ---- Products of matrices
     {"Det", one<[](const Node& n) { return in_f32(n.in(0), [](const Tensor& x) { return det(x); }); }>, 11},
     {"Einsum", one<einsum_of>, 12},
@@ -387,7 +463,8 @@ std::string truth_written(const Written& w) {
     truth = w.node("Not", {w.node("Equal", {w.cast(truth, type, wide), w.scalar(0, wide)})});
   }
   if (w.op() == "reduce_count") {
-    const DType counts = w.result().dtype == DType::i32 || w.result().dtype == DType::i64 ? w.result().dtype : DType::i64;
+    const DType counts =
+        w.result().dtype == DType::i32 || w.result().dtype == DType::i64 ? w.result().dtype : DType::i64;
     return w.cast(reduced_by(w, kSum, w.cast(truth, DType::boolean, counts), w.rank()), counts, w.result().dtype);
   }
   // Of no elements a maximum has no value, and a sum has: all are true if none is false.
@@ -444,7 +521,9 @@ std::string softmax_node(const Written& w) {
 ValueNames softmax_written(const Written& w) {
   return w.result().dtype == w.dtype() ? ValueNames{softmax_node(w)} : w.function(written<softmax_node>);
 }
-std::string log_softmax_written(const Written& w) { return w.node("LogSoftmax", {w.in(0)}, {{"axis", w.integer("axis")}}); }
+std::string log_softmax_written(const Written& w) {
+  return w.node("LogSoftmax", {w.in(0)}, {{"axis", w.integer("axis")}});
+}
 
 std::string filled(const Written& w, double value, const Shape& shape, DType type) {
   return w.node("Expand", {w.scalar(value, type), w.constant(Ints(shape.begin(), shape.end()))});
@@ -496,7 +575,8 @@ std::string channel_norm_written(const Written& w) {
   for (int d = 1; d < w.rank(); ++d) {
     if (d != axis) there.push_back(d);
   }
-  for (std::size_t i = 0; i < there.size(); ++i) back[static_cast<std::size_t>(there[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < there.size(); ++i)
+    back[static_cast<std::size_t>(there[i])] = static_cast<std::int64_t>(i);
   if (axis == 0) w.lacks("channels as the first axis");
   if (axis != 1) all.x = w.transpose(all.x, there);
   const bool groups = w.op() == "group_norm";
@@ -510,7 +590,8 @@ std::string channel_norm_written(const Written& w) {
 bool is_byte(DType type) { return type == DType::i8 || type == DType::u8; }
 std::string matmul_node(const Written& w) {
   const DType type = w.result().dtype;
-  if (is_byte(w.dtype(0)) && is_byte(w.dtype(1)) && type == DType::i32) return w.node("MatMulInteger", {w.in(0), w.in(1)});
+  if (is_byte(w.dtype(0)) && is_byte(w.dtype(1)) && type == DType::i32)
+    return w.node("MatMulInteger", {w.in(0), w.in(1)});
   const bool floats = is_floating(type);
   const DType in = floats && bits(type) < 32 ? DType::f32 : type;
   return w.cast(w.node("MatMul", {w.cast(w.in(0), w.dtype(0), in), w.cast(w.in(1), w.dtype(1), in)}), in, type);

@@ -42,7 +42,9 @@ Tensors dft_17(const Node& n) { return transform(n, n.integer("axis", 1)); }
 Tensors dft_20(const Node& n) { return transform(n, n.has(2) ? n.integer_of(2) : -2); }
 
 Tensors stft_17(const Node& n) {
-  const Tensor x = n.in(0), s = signal_of(n, x), window = n.maybe(2);
+  // ONNX Runtime takes real signals without the last axis, too.
+  const Tensor given = n.in(0), x = given.rank() == 2 ? expand_dims(given, 2) : given;
+  const Tensor s = signal_of(n, x), window = n.maybe(2);
   if (s.rank() != 2) n.fail("the signal is {}, expected [batch, length, 1 or 2]", to_string(x.shape()));
   if (!n.has(3) && !window.defined()) n.fail("there is neither a window nor frame_length");
   const std::int64_t length = n.has(3) ? n.integer_of(3) : window.shape()[0], step = n.integer_of(1);
@@ -59,12 +61,15 @@ Tensors stft_17(const Node& n) {
 struct Cosines {
   double a, b, c;
 };
+// What is computed on the host has no more elements.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 26;
+
 constexpr Cosines kHann = {0.5, 0.5, 0}, kHamming = {25.0 / 46, 21.0 / 46, 0}, kBlackman = {0.42, 0.5, 0.08};
 
 template <const Cosines& w>
 Tensors window(const Node& n) {
   const std::int64_t size = n.integer_of(0);
-  if (size < 0 || size > std::int64_t{1} << 31) n.fail("size is {}, expected 0 to 2^31", size);
+  if (size < 0 || size > kMostElements) n.fail("size is {}, expected 0 to 2^26", size);
   const double last = static_cast<double>(n.integer("periodic", 1) != 0 ? size : size - 1);
   std::vector<double> values;
   for (std::int64_t k = 0; k < size; ++k) {
@@ -81,6 +86,7 @@ Tensors mel_weight_matrix(const Node& n) {
     n.fail("num_mel_bins is {}, dft_length {} and sample_rate {}, expected 1 or more", bins, length, rate);
   }
   const std::int64_t rows = length / 2 + 1;
+  if (bins > kMostElements / rows) n.fail("{} bins of {} rows, expected up to 2^26 elements", bins, rows);
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   // The row of each edge of a triangle.
   std::vector<std::int64_t> edges;

@@ -27,6 +27,8 @@ constexpr std::size_t kDeepest = 64;
 // As many nodes are made of a model, beside those of its main graph: functions that call others twice, and loops
 // that are turned while the graph is made, would have no end otherwise.
 constexpr std::size_t kMostNodes = std::size_t{1} << 20;
+// And as many elements of sequences are copied, which an insertion of one does with all.
+constexpr std::size_t kMostCopies = std::size_t{1} << 24;
 
 // What tells a node from the others of its graph (several may have one name): its first result.
 std::string own_name(const NodeProto& node) {
@@ -88,25 +90,42 @@ Tensors call_operator(const Operator& own, const Node& node) {
   for (std::size_t i = 0; i < node.size(); ++i) call.inputs.push_back(node.maybe(i));
   for (const AttributeProto& a : node.proto().attributes) {
     switch (a.type) {
-      case Type::i: call.attributes.emplace(a.name, a.i); break;
-      case Type::f: call.attributes.emplace(a.name, static_cast<double>(a.f)); break;
-      case Type::s: call.attributes.emplace(a.name, a.s); break;
-      case Type::ints: call.attributes.emplace(a.name, a.ints); break;
-      case Type::floats: call.attributes.emplace(a.name, std::vector<double>(a.floats.begin(), a.floats.end())); break;
-      case Type::strings: call.attributes.emplace(a.name, a.strings); break;
-      case Type::t: call.attributes.emplace(a.name, node.tensor(a.name)); break;
-      default: break;
+      case Type::i:
+        call.attributes.emplace(a.name, a.i);
+        break;
+      case Type::f:
+        call.attributes.emplace(a.name, static_cast<double>(a.f));
+        break;
+      case Type::s:
+        call.attributes.emplace(a.name, a.s);
+        break;
+      case Type::ints:
+        call.attributes.emplace(a.name, a.ints);
+        break;
+      case Type::floats:
+        call.attributes.emplace(a.name, std::vector<double>(a.floats.begin(), a.floats.end()));
+        break;
+      case Type::strings:
+        call.attributes.emplace(a.name, a.strings);
+        break;
+      case Type::t:
+        call.attributes.emplace(a.name, node.tensor(a.name));
+        break;
+      default:
+        break;
     }
   }
   Tensors results = own.make(call);
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (node.wants(i) && !results[i].defined()) node.fail("result {} of the program's operator is an undefined Tensor", i);
+    if (node.wants(i) && !results[i].defined())
+      node.fail("result {} of the program's operator is an undefined Tensor", i);
   }
   return results;
 }
 
 template <class T>
-T attribute_of(const OperatorCall& call, std::string_view name, const std::optional<T>& otherwise, std::string_view kind) {
+T attribute_of(const OperatorCall& call, std::string_view name, const std::optional<T>& otherwise,
+               std::string_view kind) {
   const auto it = call.attributes.find(name);
   if (it == call.attributes.end()) {
     if (otherwise) return *otherwise;
@@ -242,6 +261,11 @@ const TensorData& Tracer::require(const Value& needed) const {
 }
 
 const TensorData& Tracer::elements(const Value& value) const { return value.data ? *value.data : require(value); }
+
+void Tracer::charge(std::size_t elements) {
+  copied_ += elements;
+  if (copied_ > kMostCopies) throw Unsupported("sequences of too many elements");
+}
 
 std::optional<Values> Tracer::in_graph(const std::function<Values()>& f) {
   const std::size_t scopes = scopes_.size(), held = held_.size();
@@ -412,9 +436,12 @@ void Tracer::run_alone(Scope& scope, std::size_t index, const NodeProto& node) {
   for (const std::string& name : used) {
     if (const auto it = scope.values.find(name); it != scope.values.end()) as_inputs(as_inputs, it->second);
   }
+  const std::size_t held = held_.size();
   try {
     run_node(scope, node);
   } catch (const Unsupported& e) {
+    scopes_.resize(1);
+    held_.resize(held);
     for (const std::string& name : node.outputs) {
       if (!name.empty()) waiting_.insert(name);
     }
@@ -542,7 +569,8 @@ Values Tracer::call_written(const FunctionProto& function, std::span<const Value
   if (!op) return {};
   Values values;
   try {
-    for (Tensor& tensor : results_of(apply(op, std::span<const Tensor>(inputs)))) values.push_back({.tensor = std::move(tensor)});
+    for (Tensor& tensor : results_of(apply(op, std::span<const Tensor>(inputs))))
+      values.push_back({.tensor = std::move(tensor)});
   } catch (const Error&) {
     return {};  // it is not what its metadata say: its nodes count
   }

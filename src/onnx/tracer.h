@@ -142,6 +142,8 @@ class Tracer {
     Tracer& tracer_;
     std::size_t first_;
   };
+  // Counts elements of sequences that are looked at or copied. Throws Unsupported for more than any model has.
+  void charge(std::size_t elements);
   // What `f` makes inside of branches and loops of the graph; nothing if it cannot be there.
   std::optional<Values> in_graph(const std::function<Values()>& f);
   // Around what a loop of the graph makes in a turn: its number, by which random numbers differ.
@@ -210,7 +212,8 @@ class Tracer {
   std::vector<Scope*> scopes_;  // those being run, from the outermost on
   std::vector<Value> held_;
   std::map<std::string, Tensor> inputs_;  // of the graph, by id
-  std::size_t made_ = 0;  // nodes, each as often as it is made
+  std::size_t made_ = 0;                  // nodes, each as often as it is made
+  std::size_t copied_ = 0;                // elements of sequences
   std::vector<Tensor> turns_;             // of the graph's loops around, the outermost first
   mutable std::list<TensorData> read_;    // where no graph is made
   int in_graph_ = 0;                      // how many of in_graph() are being run

@@ -82,7 +82,8 @@ std::optional<AttributeValue> value_of(AttributeKind kind, const std::string& te
       if (const auto u = number_in<std::uint64_t>(text)) return Number(*u);
       if (const auto d = number_in<double>(text)) return Number(*d);
       break;
-    case AttributeKind::text: return text;
+    case AttributeKind::text:
+      return text;
     case AttributeKind::integers:
       if (auto list = numbers_in_text<std::int64_t>(text)) return *list;
       break;
@@ -271,7 +272,8 @@ void GraphWriter::claim(const std::string& name, std::string_view what) {
   if (name.empty()) throw InvalidArgument("onnx: an {} without a name", what);
   if (find_invalid_utf8(name) != name.size()) throw InvalidArgument("onnx: the name of an {} is not UTF-8", what);
   if (!names_.insert(name).second) {
-    throw InvalidArgument("onnx: two of the inputs, numbers and outputs are called '{}', and ONNX has one of a name", name);
+    throw InvalidArgument("onnx: two of the inputs, numbers and outputs are called '{}', and ONNX has one of a name",
+                          name);
   }
 }
 
@@ -292,8 +294,12 @@ std::string GraphWriter::fresh_name(std::string_view wanted) {
 
 ValueNames GraphWriter::add(std::string_view op, std::string_view domain, std::span<const std::string> inputs,
                             std::size_t results, WrittenAttributes attributes) {
-  WrittenNode node{.op = std::string(op), .domain = std::string(domain), .name = {}, .inputs = {inputs.begin(), inputs.end()},
-                   .outputs = {}, .attributes = std::move(attributes)};
+  WrittenNode node{.op = std::string(op),
+                   .domain = std::string(domain),
+                   .name = {},
+                   .inputs = {inputs.begin(), inputs.end()},
+                   .outputs = {},
+                   .attributes = std::move(attributes)};
   for (std::size_t i = 0; i < results; ++i) node.outputs.push_back(fresh_name());
   if (!in_function_ && label_) node.name = fresh_name(std::format("{}/{}", *label_, op));
   ValueNames names = node.outputs;
@@ -365,16 +371,17 @@ ValueNames GraphWriter::call(std::string_view op, Metadata metadata, std::size_t
   for (const std::string& output : function.outputs) key += output + '\0';
   const auto [it, is_new] = by_body_.try_emplace(key, functions_.size());
   if (is_new) {
-    const auto same = std::ranges::count_if(functions_, [&](const Function& f) {
-      return f.name == op || f.name.starts_with(std::string(op) + ".");
-    });
+    const auto same = std::ranges::count_if(
+        functions_, [&](const Function& f) { return f.name == op || f.name.starts_with(std::string(op) + "."); });
     if (same) function.name += std::format(".{}", same + 1);
     functions_.push_back(std::move(function));
   }
   return add(functions_[it->second].name, kWeftDomain, given, results, {});
 }
 
-ValueNames Written::function(ValueNames (*write)(const Written& w)) const { return writer_.write_function(*this, write); }
+ValueNames Written::function(ValueNames (*write)(const Written& w)) const {
+  return writer_.write_function(*this, write);
+}
 
 ValueNames GraphWriter::write_function(const Written& w, ValueNames (*write)(const Written& w)) {
   Metadata metadata;
@@ -504,7 +511,8 @@ ValueNames GraphWriter::write_map(const weft::Node& node, const ValueNames& inpu
     const Held& h = held[static_cast<std::size_t>(e.outputs()[i])];
     const TensorType& type = node.types()[i];
     std::string y = w.cast(h.name, h.type.dtype, type.dtype);
-    if (h.type.shape != type.shape) y = w.node("Expand", {y, w.constant(std::span(type.shape.begin(), type.shape.end()))});
+    if (h.type.shape != type.shape)
+      y = w.node("Expand", {y, w.constant(std::span(type.shape.begin(), type.shape.end()))});
     results.push_back(std::move(y));
   }
   return results;
@@ -589,13 +597,15 @@ ValueNames GraphWriter::inlined(const Graph& graph, std::span<const std::string>
                                 std::span<const std::string> numbers) {
   Values values;
   const Graph::Impl& impl = graph.impl();
-  for (std::size_t i = 0; i < impl.inputs.size(); ++i) values.emplace(impl.inputs[i].value.node(), ValueNames{inputs[i]});
+  for (std::size_t i = 0; i < impl.inputs.size(); ++i)
+    values.emplace(impl.inputs[i].value.node(), ValueNames{inputs[i]});
   for (std::size_t i = 0; i < impl.numbers.size(); ++i) {
     values.emplace(impl.numbers[i].value.node(), ValueNames{numbers[i]});
   }
   write_nodes(graph, values);
   ValueNames outputs;
-  for (const GraphPort& o : impl.outputs) outputs.push_back(values.at(o.value.node())[static_cast<std::size_t>(o.value.index())]);
+  for (const GraphPort& o : impl.outputs)
+    outputs.push_back(values.at(o.value.node())[static_cast<std::size_t>(o.value.index())]);
   return outputs;
 }
 
@@ -725,8 +735,9 @@ void GraphWriter::write(const std::filesystem::path& path) const {
   const std::uint64_t rest = head.bytes().size() + graph.size();
   const bool external = options_.external_data.value_or(rest + weights > kLargest);
   if (!external && rest + weights > kLargest) {
-    throw InvalidArgument("onnx: save: the model has {} bytes, and a file of ONNX without external data has less than 2 GiB",
-                          rest + weights);
+    throw InvalidArgument(
+        "onnx: save: the model has {} bytes, and a file of ONNX without external data has less than 2 GiB",
+        rest + weights);
   }
   const std::filesystem::path data_path = path.string() + ".data";
   const std::string location = data_path.filename().string();
@@ -757,7 +768,8 @@ void GraphWriter::write(const std::filesystem::path& path) const {
     }
   }
   if (rest + graph_size > kLargest) {
-    throw Unsupported("onnx: save: the graph has {} bytes without its weights, and ONNX allows less than 2 GiB", graph_size);
+    throw Unsupported("onnx: save: the graph has {} bytes without its weights, and ONNX allows less than 2 GiB",
+                      graph_size);
   }
   head.begin(7, graph_size);
 

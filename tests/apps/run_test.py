@@ -53,11 +53,15 @@ def node(op, inputs, outputs, name="", domain="", **attributes):
     return field(1, b"".join(parts))
 
 
-def constant(name, kind, values, shape=None):
+def tensor(name, kind, values, shape=None):
     form = {FLOAT: "f", DOUBLE: "d", INT64: "q"}[kind]
     shape = [len(values)] if shape is None else shape
-    return field(5, b"".join(field(1, d) for d in shape) + field(2, kind) + field(8, name)
-                 + field(9, struct.pack(f"<{len(values)}{form}", *values)))
+    return (b"".join(field(1, d) for d in shape) + field(2, kind) + field(8, name)
+            + field(9, struct.pack(f"<{len(values)}{form}", *values)))
+
+
+def constant(name, kind, values, shape=None):
+    return field(5, tensor(name, kind, values, shape))
 
 
 def port(number, name, kind, shape):
@@ -235,8 +239,9 @@ class ModelsOfOnnx(unittest.TestCase):
                 shape, values = self.outputs(u8, "-i", path)[0]["y0"]
                 self.assertEqual(shape[1:3], size, how)
                 self.near(pixel(*corner), [127, 0, 0], 20)
-        path.write_bytes(JPEG[:60])
-        self.fails(u8, "-i", path, words=["input 'x'", "a.jpg"])
+        for cut in 60, len(JPEG) - 20:
+            path.write_bytes(JPEG[:cut])
+            self.fails(u8, "-i", path, words=["input 'x'", "a.jpg"])
         path.write_bytes(b"GIF89a")
         self.fails(u8, "-i", path, words=["neither PNG nor JPEG"])
 
@@ -397,6 +402,18 @@ class ModelsOfOnnx(unittest.TestCase):
         self.assertIn("'sum' (Add)", said)
         self.assertEqual(self.outputs(wide, "-i", "x=0", "--fallback", "cpu")[2].count("ran on the cpu"), 0)
         self.fails(wide, "--fallback", "gpu", words=["'gpu' is not cpu"], code=2)
+
+    def test_check_with_a_fallback(self):
+        case = self.folder / "test_add_f64"
+        (case / "test_data_set_0").mkdir(parents=True)
+        (case / "model.onnx").write_bytes(model([("x", DOUBLE, [2])], [("y", DOUBLE, [2])], node("Add", ["x", "x"], ["y"])))
+        (case / "test_data_set_0/input_0.pb").write_bytes(tensor("x", DOUBLE, [1, 2.5]))
+        (case / "test_data_set_0/output_0.pb").write_bytes(tensor("y", DOUBLE, [2, 5]))
+        text, _ = self.weft("check", "onnx", self.folder, device="llvmpipe", code=1)
+        self.assertIn("cannot compute 1 of 1 nodes", text)
+        self.assertIn("node 'y' (Add)", text)
+        text, _ = self.weft("check", "onnx", "--fallback", "cpu", self.folder, device="llvmpipe")
+        self.assertIn("1 passed, 0 failed", text)
 
     # ---- What is in a model
 

@@ -1,7 +1,7 @@
 """Runs what OnnxSave's tests keep (WEFT_ONNX_KEEP=DIR) by ONNX Runtime, and compares: compare_onnxruntime.py DIR.
 
 Checks each model by onnx.checker, then the outputs: integers and booleans equal, floats within 1e-4 of the largest magnitude
-of the expected output and 1e-5 (2e-2 where the graph has f16). Needs the packages onnx, onnxruntime and numpy.
+of the expected output and 1e-5 (2e-2 where inputs are f16). Needs the packages onnx, onnxruntime and numpy.
 """
 
 import pathlib
@@ -11,6 +11,8 @@ import numpy as np
 import onnx
 import onnxruntime
 
+LACKS = ("NOT_IMPLEMENTED", "Only support GridSample")  # what ONNX Runtime says of types and modes that it has not
+
 passed, failed, lacking = 0, 0, 0
 onnxruntime.set_default_logger_severity(4)
 for folder in sorted(pathlib.Path(sys.argv[1]).iterdir()):
@@ -18,21 +20,16 @@ for folder in sorted(pathlib.Path(sys.argv[1]).iterdir()):
     onnx.checker.check_model(str(path), full_check=False)
     try:
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    except Exception as e:  # an operator that it has not in such a type
-        if "NOT_IMPLEMENTED" not in str(e):
-            failed += 1
-        else:
-            lacking += 1
-        print(f"{folder.name}: {str(e)[:220]}")
-        continue
-    inputs = {i.name: np.load(folder / f"in_{i.name}.npy") for i in session.get_inputs()}
-    try:
+        inputs = {i.name: np.load(folder / f"in_{i.name}.npy") for i in session.get_inputs()}
         results = session.run(None, inputs)
     except Exception as e:
-        failed += 1
-        print(f"{folder.name}: {str(e)[:300]}")
+        if any(text in str(e) for text in LACKS):
+            lacking += 1
+        else:
+            failed += 1
+        print(f"{folder.name}: {str(e)[-300:]}")
         continue
-    narrow = b"f16" in path.read_bytes() or any(v.dtype == np.float16 for v in inputs.values())
+    narrow = any(v.dtype == np.float16 for v in inputs.values()) or any("float16" in i.type for i in session.get_outputs())
     wrong = []
     for n, (got, port) in enumerate(zip(results, session.get_outputs())):
         want = np.load(folder / f"out_{n}.npy")
@@ -44,7 +41,7 @@ for folder in sorted(pathlib.Path(sys.argv[1]).iterdir()):
         finite = np.isfinite(w)
         scale = np.abs(w[finite]).max(initial=0)
         bound = (2e-2 if narrow else 1e-4) * scale + 1e-5
-        if g.shape != w.shape or not np.array_equal(w[~finite], g[~finite], equal_nan=True) or not (np.abs(g - w)[finite] <= bound).all():
+        if g.shape != w.shape or not np.array_equal(w[~finite], g[~finite], equal_nan=True) or not (np.abs(g[finite] - w[finite]) <= bound).all():
             wrong.append(f"{port.name}: {got.ravel()[:8]} for {want.ravel()[:8]}")
     if wrong:
         failed += 1

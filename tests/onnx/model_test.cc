@@ -734,6 +734,35 @@ TEST(OnnxFiles, AreRefusedWhereTheyAreWrong) {
   EXPECT_THAT(refused_by([&] { m.run({{"x", x}, {"z", zeros({5})}}); }), HasSubstr("n is 2 in 'x'"));
 }
 
+// What rows lack is told of all nodes at once, those with graphs and functions inside too.
+TEST(OnnxFiles, AllThatIsLackingIsNamed) {
+  const auto node = [](std::string_view op, std::string_view in, std::string_view out) {
+    WireWriter w;
+    if (!in.empty()) w.text(1, in);
+    return w.text(2, out).text(4, op);
+  };
+  const auto function = [](std::string_view name, std::initializer_list<WireWriter> nodes) {
+    WireWriter w;
+    w.text(1, name).text(10, "my").text(4, "a").text(5, "b");
+    for (const WireWriter& n : nodes) w.message(7, n);
+    return w.message(9, WireWriter().text(1, "").integer(2, 21));
+  };
+  WireWriter text = node("Constant", "", "t");
+  text.text(5, WireWriter().text(1, "value_string").text(4, "a").integer(20, 3).bytes());
+  G g;
+  g.input("x", ElementType::f32, {2}).output("y", ElementType::f32, {2});
+  g.node("Constant", {}, {"c"}, {G::text("value_string", "a")}).node("Texts", {"x"}, {"w"}, {}, "my");
+  g.node("Neg", {"c"}, {"behind"}).node("Fine", {"x"}, {"f"}, {}, "my").node("Neg", {"f"}, {"y"});
+  WireWriter more;
+  more.message(25, function("Texts", {text, node("Neg", "a", "b")})).message(25, function("Fine", {node("Neg", "a", "b")}));
+  more.message(8, WireWriter().text(1, "my").integer(2, 1));
+  const DefaultDeviceScope scope(Device::cpu());
+  const onnx::Model m = onnx::Model::from_bytes(bytes_in(onnx_model(g, 21, more)), {.device = Device::cpu()});
+  EXPECT_THAT(message_of([&] { m.run({{"x", ones({2})}}); }),
+              testing::AllOf(HasSubstr("2 of 5 nodes of '' need what Weft does not have:"), HasSubstr("\n  node 'c' (Constant): texts"),
+                             HasSubstr("\n  node 'w' (my.Texts): node 't' (Constant, opset 21): texts")));
+}
+
 // Deep graphs, long ones, and functions that call themselves.
 TEST(OnnxFiles, AreBounded) {
   const onnx::Options cpu{.device = Device::cpu()};

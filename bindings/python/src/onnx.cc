@@ -75,27 +75,25 @@ nb::object object_of(const onnx::PortValue& value) {
   return value.tensor.defined() ? array(value.tensor) : nb::none();
 }
 
-nb::object attribute(const onnx::Attribute& value) {
-  struct Visitor {
-    nb::object operator()(std::int64_t v) const { return nb::cast(v); }
-    nb::object operator()(double v) const { return nb::cast(v); }
-    // Any bytes, which are a text in most models.
-    nb::object operator()(const std::string& v) const {
-      PyObject* made = PyUnicode_DecodeUTF8(v.data(), static_cast<Py_ssize_t>(v.size()), nullptr);
-      if (made) return nb::steal(made);
-      PyErr_Clear();
-      return nb::bytes(v.data(), v.size());
-    }
-    nb::object operator()(const Tensor& v) const { return array(v); }
-    template <class T>
-    nb::object operator()(const std::vector<T>& v) const {
-      nb::list list;
-      for (const T& item : v) list.append((*this)(item));
-      return list;
-    }
-  };
-  return std::visit(Visitor{}, value);
-}
+struct ObjectOfAttribute {
+  nb::object operator()(std::int64_t v) const { return nb::cast(v); }
+  nb::object operator()(double v) const { return nb::cast(v); }
+  // Any bytes, which are a text in most models.
+  nb::object operator()(const std::string& v) const {
+    PyObject* made = PyUnicode_DecodeUTF8(v.data(), static_cast<Py_ssize_t>(v.size()), nullptr);
+    if (made) return nb::steal(made);
+    PyErr_Clear();
+    return nb::bytes(v.data(), v.size());
+  }
+  nb::object operator()(const Tensor& v) const { return array(v); }
+  template <class T>
+  nb::object operator()(const std::vector<T>& v) const {
+    nb::list list;
+    for (const T& item : v) list.append((*this)(item));
+    return list;
+  }
+};
+nb::object attribute(const onnx::Attribute& value) { return std::visit(ObjectOfAttribute{}, value); }
 
 // (domain, name, function of (inputs, attributes, outputs, version)) as operators of a program's own.
 std::vector<onnx::Operator> operators_in(nb::handle list) {
@@ -121,7 +119,8 @@ void add_onnx(nb::module_& m) {
   m.def("describe_onnx",
         [](const std::string& path) { return description(released([&] { return onnx::describe(path); })); });
   const auto options = [](const Device& device, const std::optional<std::string>& precision, nb::handle operators) {
-    return onnx::Options{.device = device, .precision = precision_named(precision), .operators = operators_in(operators)};
+    return onnx::Options{
+        .device = device, .precision = precision_named(precision), .operators = operators_in(operators)};
   };
   m.def(
       "save_onnx",
@@ -139,8 +138,8 @@ void add_onnx(nb::module_& m) {
       nb::arg("path"), nb::arg("device"), nb::arg("precision").none(), nb::arg("operators"));
   m.def(
       "onnx_from_bytes",
-      [options](nb::bytes bytes, const Device& device, std::optional<std::string> precision,
-                const std::string& folder, nb::handle operators) {
+      [options](nb::bytes bytes, const Device& device, std::optional<std::string> precision, const std::string& folder,
+                nb::handle operators) {
         const std::span<const std::byte> all(static_cast<const std::byte*>(bytes.data()), bytes.size());
         const onnx::Options chosen = options(device, precision, operators);
         return released([&] { return onnx::Model::from_bytes(all, chosen, folder); });
@@ -158,7 +157,8 @@ void add_onnx(nb::module_& m) {
              std::vector<onnx::NamedShape> named;
              for (const auto& [key, sizes] : shapes) {
                Shape shape;
-               for (const nb::handle size : nb::borrow<nb::object>(sizes)) shape.push_back(nb::cast<std::int64_t>(size));
+               for (const nb::handle size : nb::borrow<nb::object>(sizes))
+                 shape.push_back(nb::cast<std::int64_t>(size));
                named.push_back({nb::cast<std::string>(key), shape});
              }
              std::vector<std::pair<std::string, Tensor>> values;
