@@ -106,9 +106,21 @@ const CASES = {
   toPixels: {0: [({t}) => weft.toPixels(t), ({half}) => weft.toPixels(half), ({mask}) => weft.toPixels(mask), ({scalar}) => weft.toPixels(scalar)]},
   'models.similarity': {1: [({t}) => weft.models.similarity(t, t)], 0: [({t}) => weft.models.similarity(t, 5)]},
   'models.load': {0: [() => weft.models.load(`${served}none/`)]},
+  'onnx.load': {
+    0: [() => weft.onnx.load(`${served}none.onnx`), () => withDigits(() => {}), () => withDigits((model) => model.run({pixels: [1]}))],
+    2: [() => withDigits((model) => model.run({pixels: new Uint8Array(64)}))],
+  },
 };
+async function withDigits(use) {
+  const model = await weft.onnx.load(`${served}examples/digits.onnx`, {cache: false});
+  try {
+    return await use(model);
+  } finally {
+    model.dispose();
+  }
+}
 // What makes no tensors, or only on an object that models.load() gives (models_test.mjs).
-const OTHERS = ['WeftError', 'Tensor', 'models.CACHE', 'models.SentenceEncoder', 'Tensor.rank', 'Tensor.size', 'Tensor.constructor'];
+const OTHERS = ['WeftError', 'Tensor', 'models.CACHE', 'models.SentenceEncoder', 'onnx.CACHE', 'onnx.Model', 'Tensor.rank', 'Tensor.size', 'Tensor.constructor'];
 
 function dispose(value, seen = new Set()) {
   if (value instanceof weft.Tensor) return value.dispose();
@@ -147,7 +159,7 @@ for (const device of Object.values(devices)) {
 
 test('each function has a case', () => {
   const names = Object.entries(weft).flatMap(([name, value]) =>
-      name === 'random' || name === 'models' ? Object.keys(value).map((own) => `${name}.${own}`) : name);
+      ['random', 'models', 'onnx'].includes(name) ? Object.keys(value).map((own) => `${name}.${own}`) : name);
   const methods = Object.getOwnPropertyNames(weft.Tensor.prototype).filter((name) => !(name in weft.ops) || name === 'at' || name === 'withAt');
   names.push(...methods.map((name) => `Tensor.${name}`));
   equal(names.filter((name) => !(name in CASES) && !OTHERS.includes(name)), []);
