@@ -2,6 +2,8 @@
 
 import collections
 import dataclasses
+import time
+import types
 
 import numpy as np
 import pytest
@@ -296,3 +298,193 @@ def test_checkpoints():
     exact = np.exp([1, 2, 3]) * np.array([2, 3, 4])
     close(wf.grad(lambda x: wf.checkpoint(lambda x: wf.exp(x) * x)(x).sum())(X), exact, 1e-4)
     close(wf.grad(lambda x: (wf.stop_gradient(x) * x).sum())(X), X)
+
+
+# ---- Trees
+
+
+def test_dicts_are_matched_by_their_keys():
+    w, b = wf.asarray([1.0, 2.0]), wf.asarray([3.0, 4.0])
+    first, second = {"w": w, "b": b}, {"b": b * 10, "w": w * 10}
+    sums = wf.tree_map(lambda x, y: x + y, first, second)
+    assert list(sums) == ["w", "b"]
+    close(sums["w"], w * 11)
+    close(sums["b"], b * 11)
+    f = lambda t: t["w"] ** 2 * t["b"]  # noqa: E731
+    close(wf.jvp(f, (first,), ({"b": wf.zeros(2), "w": wf.ones(2)},))[1], 2 * w * b)
+    value, pull_back = wf.vjp(lambda x: {"w": x, "b": 2 * x}, w)
+    close(pull_back({"b": wf.zeros(2), "w": wf.ones(2)})[0], wf.ones(2))
+    nested = wf.tree_map(lambda x, y: x - y, [{"a": {"u": w, "v": b}}, w], [{"a": {"v": b, "u": w}}, w])
+    close(nested[0]["a"]["v"], wf.zeros(2))
+
+
+def test_trees_that_do_not_match_say_where():
+    x, y = wf.ones(2), wf.ones(2)
+    add = lambda a, b: a + b  # noqa: E731
+    with pytest.raises(ValueError, match=r"tree 2: the key 'a' is missing; there are 'b'"):
+        wf.tree_map(add, {"a": x}, {"b": y})
+    with pytest.raises(ValueError, match=r"at \[1\]\['p'\] there is a key 'z' that is not expected"):
+        wf.tree_map(add, [x, {"p": {"a": x}}], [x, {"p": {"a": y, "z": y}}])
+    with pytest.raises(ValueError, match=r"at \[0\] has 1 elements, expected 2"):
+        wf.tree_map(add, ([x, x],), ([y],))
+    with pytest.raises(ValueError, match="is 3, which is no array, expected an array"):
+        wf.tree_map(add, {"a": x}, {"a": 3})
+    _, pull_back = wf.vjp(lambda t: t * 2, x)
+    with pytest.raises(ValueError, match="vjp: the cotangent: is a tuple, expected an array"):
+        pull_back((y,))
+    with pytest.raises(ValueError, match=r"jvp: tangent 0: the key 'w' is missing"):
+        wf.jvp(lambda t: t["w"], ({"w": x},), ({"v": y},))
+    with pytest.raises(ValueError, match="jvp: 2 tangents for 1 arguments"):
+        wf.jvp(lambda t: t, (x,), (x, y))
+
+
+def test_control_flow_matches_dicts_by_their_keys():
+    x = wf.asarray(3.0)
+    made = wf.cond(wf.asarray(False), lambda x: {"a": x, "b": -x}, lambda x: {"b": x * 10, "a": x * 20}, x)
+    assert float(made["a"]) == 60 and float(made["b"]) == 30
+    last, _ = wf.scan(lambda c, _: ({"n": c["n"] * 2, "m": c["m"] + 1}, None), {"m": wf.asarray(0), "n": wf.asarray(1)}, length=3)
+    assert int(last["m"]) == 3 and int(last["n"]) == 8
+    last = wf.fori_loop(0, 3, lambda i, c: {"n": c["n"] * 2, "m": c["m"] + 1}, {"m": wf.asarray(0), "n": wf.asarray(1)})
+    assert int(last["m"]) == 3 and int(last["n"]) == 8
+    last = wf.while_loop(lambda c: c["n"] < 5, lambda c: {"n": c["n"] * 2, "m": c["m"] + 1}, {"m": wf.asarray(0), "n": wf.asarray(1)})
+    assert int(last["m"]) == 3 and int(last["n"]) == 8
+    with pytest.raises(TypeError, match=r"scan: .* another form than it takes: the key 'b' is missing"):
+        wf.scan(lambda c, _: ({"a": x}, None), {"a": x, "b": x}, length=2)
+    with pytest.raises(TypeError, match=r"at \['k'\] is 1, which is no array, expected 0.*; what changes has to be an array"):
+        wf.fori_loop(0, 2, lambda i, c: {"a": c["a"], "k": 1}, {"a": x, "k": 0})
+
+
+class OwnDict(dict):
+    pass
+
+
+class OwnList(list):
+    pass
+
+
+class Attributes(dict):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.__dict__ = self
+
+
+class Slots(dict):
+    __slots__ = ("x",)
+
+
+class Hidden:
+    def __init__(self, x):
+        self.inner = [x]
+
+
+def test_subclasses_of_containers_are_trees():
+    x = wf.asarray([1.0, 2.0])
+    own = OwnDict(a=x, b="text")
+    own.extra = x * 3
+    row = OwnList([x, 5])
+    for tree in (
+        collections.OrderedDict(a=x, b=x + 1),
+        collections.defaultdict(list, a=x),
+        own,
+        row,
+        collections.deque([x, x], maxlen=3),
+        types.MappingProxyType({"a": x}),
+        Attributes(a=x),
+    ):
+        made = wf.tree_map(lambda v: v * 2, tree)
+        assert type(made) is type(tree)
+        for before, after in zip(wf.tree_leaves(tree), wf.tree_leaves(made), strict=True):
+            close(after, before * 2)
+        g = wf.grad(lambda t: sum((v**2).sum() for v in wf.tree_leaves(t)))(tree)
+        assert type(g) is type(tree)
+        close(wf.tree_leaves(g)[0], wf.tree_leaves(tree)[0] * 2)
+    made = wf.tree_map(lambda v: v * 2, own)
+    assert made["b"] == "text"
+    close(made.extra, x * 6)
+    assert wf.tree_map(lambda v: v, collections.defaultdict(list, a=x)).default_factory is list
+    assert wf.tree_map(lambda v: v, collections.deque([x], maxlen=3)).maxlen == 3
+    attributes = wf.tree_map(lambda v: v, Attributes(a=x))
+    assert attributes.a is attributes["a"]
+    compiled = wf.compile(lambda t: collections.OrderedDict((k, v * 2) for k, v in t.items()))
+    made = compiled(collections.OrderedDict(b=x, a=x))
+    assert type(made) is collections.OrderedDict and list(made) == ["b", "a"]
+    close(wf.tree_map(lambda u, v: u + v, {"a": x}, collections.OrderedDict(a=x))["a"], x * 2)
+    moment = time.gmtime(0)
+    assert wf.tree_map(lambda v: v, (x, moment))[1] is moment
+
+
+def test_what_hides_arrays_is_refused():
+    x = wf.asarray([1.0, 2.0])
+    for tree in (Slots(a=x), collections.ChainMap({"a": x}), collections.UserDict(a=x), collections.UserList([x])):
+        with pytest.raises(TypeError, match="register_tree"):
+            wf.tree_map(lambda v: v, tree)
+        with pytest.raises(TypeError, match="register_tree"):
+            wf.grad(lambda t: t["a"].sum())(tree)
+    with pytest.raises(TypeError, match=r"grad: an object of the class Hidden.*register_tree\(Hidden"):
+        wf.grad(lambda t: t[0].inner[0].sum())((Hidden(x), x))
+    with pytest.raises(TypeError, match="vmap: .*register_tree"):
+        wf.vmap(lambda t: t.inner[0].sum())(Hidden(x))
+    # What does not change stays as it is.
+    close(wf.grad(lambda v, t: (v * t.inner[0]).sum())(x, Hidden(x)), x)
+    close(wf.vmap(lambda t, v: t.inner[0].sum() * v, in_axes=(None, 0))(Hidden(x), x), x * 3)
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    scale: float
+    names: tuple = ()
+
+
+def test_constants_differ_by_type_and_bits():
+    x = wf.ones(2)
+    f = wf.compile(lambda x, c: wf.copysign(x, wf.asarray(c, dtype="float32")))
+    close(f(x, 0.0), x)
+    close(f(x, -0.0), -x)
+    for a, b in [((1,), (1.0,)), (frozenset({1}), frozenset({1.0})), (Setting(0.0), Setting(-0.0)), (1, True), ((True,), (1,))]:
+        seen = []
+        f = wf.compile(lambda x, c: seen.append(c) or x * 1, static_argnums=1)
+        for c in (a, b, a, b):
+            f(x, c)
+        assert [repr(c) for c in seen] == [repr(a), repr(b)]
+    seen = []
+    f = wf.compile(lambda x, c: seen.append(c) or x * 1)
+    for _ in range(3):
+        f(x, float("nan"))
+    f(x, (float("nan"),))
+    f(x, (float("nan"),))
+    assert len(seen) == 2
+    returned = wf.compile(lambda x, c: (x, c))
+    assert str(returned(x, 0.0)[1]) == "0.0" and str(returned(x, -0.0)[1]) == "-0.0"
+    with pytest.raises(TypeError, match="hashable"):
+        f(x, {1, 2})
+
+
+def test_arguments_that_cannot_be():
+    x = wf.ones(2)
+    with pytest.raises(TypeError, match="compile: 3 of the type int, expected a function"):
+        wf.compile(3)
+    with pytest.raises(TypeError, match="fusion is"):
+        wf.compile(lambda x: x, fusion=x)
+    with pytest.raises(ValueError, match="static_argnums has 2, and the function takes 2 arguments"):
+        wf.compile(lambda x, n: x, static_argnums=2)
+    with pytest.raises(ValueError, match="static_argnames has 'm'"):
+        wf.compile(lambda x, n: x, static_argnames="m")
+    with pytest.raises(ValueError, match="donate_argnums has 1"):
+        wf.compile(lambda x: x, donate_argnums=1)
+    with pytest.raises(TypeError, match="static_argnums is 'n'"):
+        wf.compile(lambda x, n: x, static_argnums="n")
+    seen = []
+    f = wf.compile(lambda x, n: seen.append(n) or x, static_argnums=-1)
+    f(x, [1].__len__)  # hashable, and never looked into
+    assert len(seen) == 1
+    f = wf.compile(lambda x, n: x * n["k"], static_argnums=1)
+    with pytest.raises(TypeError, match="hashable"):
+        f(x, n={"k": 2})  # static by its name, too
+    with pytest.raises(TypeError, match="grad: argument 0 is 3 of the type int"):
+        wf.grad(lambda x: x)(3)
+    with pytest.raises(TypeError, match="argnums is 'x'"):
+        wf.grad(lambda x: x.sum(), argnums="x")(x)
+    with pytest.raises(TypeError, match=r"jvp: primals is .*Array, expected a tuple .*\(primal,\)"):
+        wf.jvp(lambda x: x, x, x)
+    with pytest.raises(TypeError, match="jvp: tangents is"):
+        wf.jvp(lambda x: x, (x,), x)

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 from . import _core
 from ._devices import current_precision
-from ._tree import Array, tree_flatten, tree_unflatten
+from ._tree import Array, fixed, matched, require_no_hidden_arrays, tree_flatten, tree_unflatten
 
 Function = Callable[..., Any]
 
@@ -24,12 +24,27 @@ def _with_numbers(tree: Any) -> Any:
 
 
 def _numbers(argnums: int | Sequence[int], count: int, function: str) -> tuple[int, ...]:
+    is_row = isinstance(argnums, (tuple, list, range)) and all(isinstance(i, int) for i in argnums)
+    if not isinstance(argnums, int) and not is_row:
+        raise TypeError(f"{function}: argnums is {argnums!r}, expected the place of an argument, or a tuple of places")
     chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     normal = tuple(i + count if i < 0 else i for i in chosen)
     for i, given in zip(normal, chosen):
         if not 0 <= i < count:
             raise ValueError(f"{function}: argument {given} of {count} positional arguments")
     return normal
+
+
+def _named(thing: Any) -> str:
+    """What it is, for messages."""
+    text = repr(thing)
+    return f"{text if len(text) <= 40 else 'an object'} of the type {type(thing).__name__}"
+
+
+def _row(function: str, name: str, given: Any) -> tuple[Any, ...]:
+    if not isinstance(given, (tuple, list)):
+        raise TypeError(f"{function}: {name} is {_named(given)}, expected a tuple with one for each argument: ({name[:-1]},)")
+    return tuple(given)
 
 
 class _Run:
@@ -45,6 +60,12 @@ class _Run:
             self.counts = []
             for i in chosen:
                 leaves, form = tree_flatten(_with_numbers(args[i]))
+                require_no_hidden_arrays(name, form)
+                if self.single and not leaves:
+                    raise TypeError(
+                        f"{name}: argument {i} is {_named(args[i])}, expected arrays of real or complex numbers, alone or "
+                        "in a tree, or a float"
+                    )
                 self.forms.append(form)
                 self.counts.append(len(leaves))
                 self.args[i] = tree_unflatten(form, [self.derivation.variable(x) for x in leaves])
@@ -136,8 +157,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
 
     def pull_back(cotangents: Any) -> Any:
         given, given_form = tree_flatten(_with_numbers(cotangents))
-        if len(given) != len(leaves):
-            raise ValueError(f"vjp: cotangents of {len(given)} arrays for a result of {len(leaves)}")
+        given = matched("vjp: the cotangent", form, given_form, given)
         return run.derivatives(run.derivation.pull_back(given))
 
     value = tree_unflatten(form, leaves)
@@ -156,9 +176,12 @@ def linearize(function: Function, *primals: Any) -> Any:
     leaves, form, _ = run.call(function, {}, False)
 
     def push_forward(*tangents: Any) -> Any:
-        given = tree_flatten(tuple(_with_numbers(t) for t in tangents))[0]
-        if len(given) != sum(run.counts):
-            raise ValueError(f"jvp: tangents of {len(given)} arrays for arguments of {sum(run.counts)}")
+        if len(tangents) != len(run.forms):
+            raise ValueError(f"jvp: {len(tangents)} tangents for {len(run.forms)} arguments")
+        given = []
+        for i, (tangent, own) in enumerate(zip(tangents, run.forms)):
+            its, its_form = tree_flatten(_with_numbers(tangent))
+            given += matched(f"jvp: tangent {i}", own, its_form, its)
         return tree_unflatten(form, run.derivation.push_forward(given))
 
     return tree_unflatten(form, leaves), push_forward
@@ -171,6 +194,7 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> 
     >>> wf.jvp(lambda x: x**2, (wf.asarray(3.0),), (wf.asarray(1.0),))
     (Array(9., dtype=float32), Array(6., dtype=float32))
     """
+    primals, tangents = _row("jvp", "primals", primals), _row("jvp", "tangents", tangents)
     value, push_forward = linearize(function, *primals)
     return value, push_forward(*tangents)
 
@@ -228,6 +252,9 @@ def vmap(function: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
         if len(axes) != len(args):
             raise ValueError(f"vmap: in_axes has {len(axes)} axes for {len(args)} arguments")
         trees = [tree_flatten(a) for a in args]
+        for axis, (_, form) in zip(axes, trees):
+            if axis is not None:
+                require_no_hidden_arrays("vmap", form)
         named, named_form = tree_flatten(kwargs)
         of_leaves = [axis for axis, (leaves, _) in zip(axes, trees) for _ in leaves] + [0] * len(named)
         call = _core.BatchedCall(of_leaves, out_axes)
@@ -383,10 +410,8 @@ def _derivatives_like(tree: Any, derivatives: Any, function: str) -> list[Any]:
     count = len(tree_flatten(tree)[0])
     if derivatives is None:
         return [None] * count
-    leaves = tree_flatten(derivatives)[0]
-    if len(leaves) != count:
-        raise ValueError(f"{function}: the rule gave derivatives of {len(leaves)} arrays, expected {count}")
-    return leaves
+    leaves, form = tree_flatten(derivatives)
+    return matched(f"{function}: the rule's derivative", tree_flatten(tree)[1], form, leaves)
 
 
 # ---- Control flow
@@ -397,10 +422,9 @@ def _of_lists(function: Function, form: Any, results: list[Any]) -> Function:
 
     def run(tensors: list[Any]) -> list[Any]:
         leaves, result_form = tree_flatten(_with_result_numbers(function(*tree_unflatten(form, tensors))))
-        if results and results[0] != result_form:
-            raise TypeError("cond: the branches give results of different forms")
-        results[:] = [result_form]
-        return leaves
+        if not results:
+            results.append(result_form)
+        return matched("cond: the branches give results of different forms", results[0], result_form, leaves, TypeError, exact=True)
 
     return run
 
@@ -485,9 +509,7 @@ def scan(
 
 def _carried(function: str, tree: Any, form: Any) -> list[Any]:
     leaves, own = tree_flatten(_with_result_numbers(tree))
-    if own != form:
-        raise TypeError(f"{function}: the body gives a carry of another form than it takes")
-    return leaves
+    return matched(f"{function}: the body gives a carry of another form than it takes", form, own, leaves, TypeError, exact=True)
 
 
 # ---- Compiled functions
@@ -500,27 +522,44 @@ def _arrays_alone(count: int) -> Any:
     return (tuple, None, (_ARRAY,) * count)
 
 
+def _places(name: str, given: Any) -> frozenset[int]:
+    row = (given,) if isinstance(given, int) else tuple(given) if hasattr(given, "__iter__") else (None,)
+    if not all(isinstance(i, int) for i in row):
+        raise TypeError(f"compile: {name} is {given!r}, expected the place of an argument, or several")
+    return frozenset(row)
+
+
+def _names(name: str, given: Any) -> frozenset[str]:
+    row = (given,) if isinstance(given, str) else tuple(given) if hasattr(given, "__iter__") else (None,)
+    if not all(isinstance(n, str) for n in row):
+        raise TypeError(f"compile: {name} is {given!r}, expected the name of an argument, or several")
+    return frozenset(row)
+
+
 class Compiled:
     """A function that is traced and compiled for each new combination of types. compile() makes it."""
 
     def __init__(
         self,
         function: Function,
-        static_argnums: Iterable[int],
-        static_argnames: Iterable[str],
-        donate_argnums: Iterable[int],
+        static_argnums: int | Iterable[int],
+        static_argnames: str | Iterable[str],
+        donate_argnums: int | Iterable[int],
         precision: str | None,
         fusion: bool,
     ) -> None:
         self._function = function
-        self._static = frozenset(static_argnums)
-        self._static_names = frozenset(static_argnames)
-        self._donate = frozenset(donate_argnums)
-        if self._static_names:
-            import inspect
-
-            names = list(inspect.signature(function).parameters)
-            self._static |= {names.index(n) for n in self._static_names if n in names}
+        if not callable(function):
+            raise TypeError(f"compile: {_named(function)}, expected a function")
+        if not isinstance(fusion, bool):
+            raise TypeError(f"compile: fusion is {_named(fusion)}, expected True or False")
+        if precision is not None and not isinstance(precision, str):
+            raise TypeError(f"compile: precision is {_named(precision)}, expected 'float32', 'float16', 'auto' or None")
+        self._static = _places("static_argnums", static_argnums)
+        self._static_names = _names("static_argnames", static_argnames)
+        self._donate = _places("donate_argnums", donate_argnums)
+        if self._static or self._static_names or self._donate:
+            self._find_arguments(function)
         self._precision, self._fusion = precision, fusion
         self._traced: dict[str | None, Any] = {precision: _core.TracedFunction(precision, fusion)}
         self._keys: dict[Any, bytes] = {}
@@ -528,6 +567,38 @@ class Compiled:
         self._results: list[Any] = []
         self._lock = threading.Lock()
         functools.update_wrapper(self, function, updated=())
+
+    def _find_arguments(self, function: Function) -> None:
+        """Checks the places and names of arguments, and finds the names of places and the places of names."""
+        import inspect
+
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):  # of a function that is not Python's nobody knows
+            return
+        kinds = inspect.Parameter
+        ordered = [p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+        named = {p.name for p in parameters if p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)}
+        takes_more = any(p.kind is kinds.VAR_POSITIONAL for p in parameters)
+        takes_names = any(p.kind is kinds.VAR_KEYWORD for p in parameters)
+
+        def normal(name: str, places: frozenset[int]) -> frozenset[int]:
+            made = set()
+            for i in places:
+                at = i + len(ordered) if i < 0 and not takes_more else i
+                if at < 0 or (at >= len(ordered) and not takes_more):
+                    raise ValueError(f"compile: {name} has {i}, and the function takes {len(ordered)} arguments by place")
+                made.add(at)
+            return frozenset(made)
+
+        self._static = normal("static_argnums", self._static)
+        self._donate = normal("donate_argnums", self._donate)
+        for n in self._static_names:
+            if n not in named and not takes_names:
+                raise ValueError(f"compile: static_argnames has {n!r}, and the function has no argument of that name")
+        by_place = {ordered[i] for i in self._static if i < len(ordered) and ordered[i] in named}
+        self._static |= {i for i, n in enumerate(ordered) if n in self._static_names}
+        self._static_names |= by_place
 
     def _apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
         """The arrays among the arguments, and all else of them."""
@@ -544,7 +615,7 @@ class Compiled:
                 leaves.append(a)
                 forms.append(_ARRAY)
             elif i in self._static:
-                forms.append(("fixed", type(a), a))
+                forms.append(fixed(a))
             else:
                 own, form = tree_flatten(a)
                 leaves += own
@@ -554,7 +625,7 @@ class Compiled:
         named = []
         for k, v in kwargs.items():
             if k in self._static_names:
-                named.append((k, ("fixed", type(v), v)))
+                named.append((k, fixed(v)))
             else:
                 own, form = tree_flatten(v)
                 leaves += own
@@ -668,10 +739,10 @@ def compile(
     (Array([1.5, 0.5], dtype=float32), 1)
 
     Arrays among the arguments may stand in trees. Numbers, strings and whatever else is hashable are fixed: for other
-    values it is traced again; arguments that are named static are never looked into. While it is traced its arrays have
-    types and no values. The memory of donated arguments becomes that of results of the same types, where nothing else
-    holds it; these arrays are empty afterwards. precision: "float32" (the default), "float16" where weights and products allow it, or "auto",
-    where that keeps the error small.
+    values it is traced again (0.0 and -0.0 are two, as 1 and 1.0 are); arguments that are named static are never looked
+    into. While it is traced its arrays have types and no values. The memory of donated arguments becomes that of results
+    of the same types, where nothing else holds it; these arrays are empty afterwards. precision: "float32" (the
+    default), "float16" where weights and products allow it, or "auto", where that keeps the error small.
     """
     if function is None:
         return functools.partial(
@@ -682,7 +753,4 @@ def compile(
             precision=precision,
             fusion=fusion,
         )
-    nums = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
-    names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
-    donated = (donate_argnums,) if isinstance(donate_argnums, int) else donate_argnums
-    return Compiled(function, nums, names, donated, precision, fusion)
+    return Compiled(function, static_argnums, static_argnames, donate_argnums, precision, fusion)
