@@ -266,8 +266,9 @@ Tensors quantized_where(const Node& n) {
 }
 Tensors microsoft_qlinear_conv(const Node& n) { return qlinear_conv_of(n, channels_last(n)); }
 
-// One direction of an LSTM as ONNX Runtime has it on quantised weights: the input is quantised as a whole, and the state in
-// each step. Weights are [inputs, 4 hidden] and [hidden, 4 hidden], with a scale and a zero point for all or for each column.
+// One direction of an LSTM as ONNX Runtime has it on quantised weights: the input is quantised as a whole, and the
+// state in each step. Weights are [inputs, 4 hidden] and [hidden, 4 hidden], with a scale and a zero point for all or
+// for each column.
 struct QuantizedMatrix {
   Tensor values, scale, zero;  // zero may be undefined
 };
@@ -275,23 +276,23 @@ std::vector<Tensor> quantized_lstm(const QuantizedMatrix& x, const QuantizedMatr
                                    const Tensor& bias, const Tensor& h, const Tensor& c, bool reverse) {
   const std::int64_t steps = x.values.shape()[0], batch = x.values.shape()[1], inputs = x.values.shape()[2];
   const std::int64_t rows = w.values.shape()[1], hidden = rows / 4;
-  const Tensor sums = scaled_product(reshape(x.values, {steps * batch, inputs}), x.scale, x.zero, w.values, w.scale,
-                                     w.zero, bias);
+  const Tensor sums =
+      scaled_product(reshape(x.values, {steps * batch, inputs}), x.scale, x.zero, w.values, w.scale, w.zero, bias);
   // Σ (h - z) r = Σ h r - z Σ r; the second sum is the same in all steps.
   Tensor of_columns = sum(cast(r.values, DType::i32), 0, true);
   if (r.zero.defined()) of_columns = of_columns - cast(r.zero, DType::i32) * Number(hidden);
   const Tensor initial[] = {h, c}, slices[] = {reshape(sums, {steps, batch, rows})};
-  return detail::scan(
-      {.function = "DynamicQuantizeLSTM", .length = steps, .reverse = reverse}, initial, slices,
-      [&](std::span<const Tensor> t) -> std::vector<Tensor> {
-        const auto [state, scale, zero] = dynamic_quantize(t[1]);
-        const Tensor product = matmul_integer(state, r.values, {}, r.zero) - cast(zero, DType::i32) * of_columns;
-        const Tensor z = t[3] + cast(product, DType::f32) * (scale * r.scale);
-        const auto gate = [&](std::int64_t i) { return slice(z, 1, i * hidden, (i + 1) * hidden); };
-        const Tensor cell = sigmoid(gate(2)) * t[2] + sigmoid(gate(0)) * tanh(gate(3));
-        const Tensor next = sigmoid(gate(1)) * tanh(cell);
-        return {next, cell, next};
-      });
+  return detail::scan({.function = "DynamicQuantizeLSTM", .length = steps, .reverse = reverse}, initial, slices,
+                      [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+                        const auto [state, scale, zero] = dynamic_quantize(t[1]);
+                        const Tensor product =
+                            matmul_integer(state, r.values, {}, r.zero) - cast(zero, DType::i32) * of_columns;
+                        const Tensor z = t[3] + cast(product, DType::f32) * (scale * r.scale);
+                        const auto gate = [&](std::int64_t i) { return slice(z, 1, i * hidden, (i + 1) * hidden); };
+                        const Tensor cell = sigmoid(gate(2)) * t[2] + sigmoid(gate(0)) * tanh(gate(3));
+                        const Tensor next = sigmoid(gate(1)) * tanh(cell);
+                        return {next, cell, next};
+                      });
 }
 
 // One weight matrix of a direction is [inputs, rows], with a scale for all or for each row.
@@ -344,8 +345,8 @@ Tensors dynamic_quantize_lstm(const Node& n) {
     const auto initial = [&](std::size_t i) {
       return n.has(i) ? of(n.in(i)) : broadcast_to(Graph::scalar(0.0, DType::f32), {batch, hidden});
     };
-    const auto made = quantized_lstm(x, matrix(1, 8), matrix(2, 10), bias, initial(5), initial(6),
-                                     direction == "reverse" || d == 1);
+    const auto made =
+        quantized_lstm(x, matrix(1, 8), matrix(2, 10), bias, initial(5), initial(6), direction == "reverse" || d == 1);
     h.push_back(made[0]), c.push_back(made[1]), y.push_back(made[2]);
   }
   return results(n, {stack(y, 1), stack(h, 0), stack(c, 0)});
@@ -406,8 +407,9 @@ constexpr OperatorRow kRows[] = {
 
     // ---- Attention
     {"Attention", microsoft_attention, 1, "without do_rotary and past_present_share_buffer"},
-    {"GroupQueryAttention", group_query_attention, 1, 
-     "without quantised and sliding caches, and without output_qk; what is in a cache behind a sequence stays, where ONNX "
+    {"GroupQueryAttention", group_query_attention, 1,
+     "without quantised and sliding caches, and without output_qk; what is in a cache behind a sequence stays, where "
+     "ONNX "
      "Runtime may clear it"},
     {"MultiHeadAttention", multi_head_attention, 1, "without past_sequence_length, cache_indirection and qk"},
     {"QAttention", quantized_attention, 1, "without do_rotary and past_present_share_buffer"},
@@ -426,7 +428,8 @@ constexpr OperatorRow kRows[] = {
 
     // ---- Quantised
     {"DequantizeLinear", dequantize_linear},
-    {"DynamicQuantizeLSTM", dynamic_quantize_lstm, 1, "with lengths, peepholes, clip, or other activations the state is not quantised"},
+    {"DynamicQuantizeLSTM", dynamic_quantize_lstm, 1,
+     "with lengths, peepholes, clip, or other activations the state is not quantised"},
     {"DynamicQuantizeMatMul", dynamic_quantize_matmul},
     {"GatherBlockQuantized", gather_block_quantized},
     {"MatMulIntegerToFloat", matmul_integer_to_float},

@@ -286,12 +286,13 @@ Tensors softmax_cross_entropy_loss(const Node& n) {
 
 // ---- Counts
 
-// How often each n-gram of a pool is in each row, or that it is there, or both, times weights. The pool has its n-grams one
-// after the other, first the single words, then the pairs, …; ngram_counts says where each length begins.
+// How often each n-gram of a pool is in each row, or that it is there, or both, times weights. The pool has its n-grams
+// one after the other, first the single words, then the pairs, …; ngram_counts says where each length begins.
 Tensor tf_idf(const Node& n) {
   Tensor x = n.in(0);
   if (n.attribute("pool_strings")) n.lacks("texts");
-  const Ints pool = n.integers("pool_int64s"), begins = n.integers("ngram_counts"), places = n.integers("ngram_indexes");
+  const Ints pool = n.integers("pool_int64s"), begins = n.integers("ngram_counts"),
+             places = n.integers("ngram_indexes");
   const std::int64_t most = n.integer("max_gram_length"), least = n.integer("min_gram_length");
   const std::int64_t skips = n.integer("max_skip_count");
   const std::string mode = n.text("mode");
@@ -316,7 +317,8 @@ Tensor tf_idf(const Node& n) {
   std::size_t gram = 0;  // of those before
   for (std::size_t i = 0; i < begins.size(); ++i) {
     const auto length = static_cast<std::int64_t>(i) + 1;
-    const std::int64_t begin = begins[i], end = i + 1 < begins.size() ? begins[i + 1] : static_cast<std::int64_t>(pool.size());
+    const std::int64_t begin = begins[i],
+                       end = i + 1 < begins.size() ? begins[i + 1] : static_cast<std::int64_t>(pool.size());
     if (begin < 0 || end < begin || end > static_cast<std::int64_t>(pool.size()) || (end - begin) % length != 0) {
       n.fail("ngram_counts has {} to {} for n-grams of {} words, of a pool of {}", begin, end, length, pool.size());
     }
@@ -327,7 +329,8 @@ Tensor tf_idf(const Node& n) {
     if (length < least || length > most || grams == 0) continue;
     const auto column = [&](std::int64_t word) {
       Ints of_word;
-      for (std::int64_t g = 0; g < grams; ++g) of_word.push_back(pool[static_cast<std::size_t>(begin + g * length + word)]);
+      for (std::int64_t g = 0; g < grams; ++g)
+        of_word.push_back(pool[static_cast<std::size_t>(begin + g * length + word)]);
       return Graph::constant(TensorData::of<std::int64_t>({grams}, std::span<const std::int64_t>(of_word)));
     };
     Tensor found;  // [batch, grams]
@@ -350,7 +353,8 @@ Tensor tf_idf(const Node& n) {
                                         weights.begin() + static_cast<std::ptrdiff_t>(gram));
       found = found * Graph::constant(TensorData::of<float>({grams}, std::span<const float>(of_grams)));
     }
-    const Ints to(places.begin() + static_cast<std::ptrdiff_t>(first), places.begin() + static_cast<std::ptrdiff_t>(gram));
+    const Ints to(places.begin() + static_cast<std::ptrdiff_t>(first),
+                  places.begin() + static_cast<std::ptrdiff_t>(gram));
     const Tensor at = Graph::constant(TensorData::of<std::int64_t>({1, grams}, std::span<const std::int64_t>(to)));
     counts = scatter_elements(ScatterKind::add, counts, broadcast_to(at, found.shape()), found, 1);
   }

@@ -11,8 +11,10 @@ inline __attribute__((always_inline)) void tile(const PairRun& r, std::int64_t r
   V sum[rows][2];
   for (int i = 0; i < rows; ++i) {
     for (int j = 0; j < 2; ++j) {
-      if (r.add) Lanes::load(y + i * r.pitch + j * Lanes::kCount, sum[i][j]);
-      else Lanes::zero(sum[i][j]);
+      if (r.add)
+        Lanes::load(y + i * r.pitch + j * Lanes::kCount, sum[i][j]);
+      else
+        Lanes::zero(sum[i][j]);
     }
   }
   const T* b = static_cast<const T*>(r.b);
