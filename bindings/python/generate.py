@@ -135,6 +135,8 @@ def write_stubs(package: pathlib.Path) -> None:
             text = text.replace("import Array\n", "import Array as Array\n") + "\n" + reexports(package)
         else:
             source = (package / f"{module[5:]}.py").read_text()
+            for name, signature in re.findall(r"^def (\w+)(\(.*\) -> .*):$", source, re.M):
+                text += f"\ndef {name}{signature}: ...\n"
             for line in re.findall(r"^from \.(?:_array_api|_core) import (.+)$", source, re.M):
                 source_module = "_array_api" if "_array_api" in source else "_core"
                 text += "\n" + "\n".join(f"from weft.{source_module} import {n} as {n}" for n in line.split(", ")) + "\n"
@@ -249,6 +251,7 @@ def core_stub(weft: object, functions: object, core: object) -> str:
         "    def transpose(self, axes: Sequence[int] | None = None) -> Array: ...",
         "    def swapaxes(self, axis1: int, axis2: int, /) -> Array: ...",
         "    def round(self) -> Array: ...",
+        "    def squeeze(self, axis: int | Sequence[int] | None = None) -> Array: ...",
         "    def conj(self) -> Array: ...",
         "    def __getitem__(self, index: Any) -> Array: ...",
         "    def __setitem__(self, index: Any, value: ArrayLike) -> None: ...",

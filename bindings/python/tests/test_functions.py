@@ -16,7 +16,7 @@ MADE_OF_OTHERS = set(
     matrix_norm matrix_rank meshgrid ones ones_like permute pinv random::key_at real reduce repeat repeat_by
     repeat_flattened rfftfreq roll roll_flattened round scan searchsorted select sign sort argsort split
     stop_gradient tensordot tensordot_pairs ternary triangle_matrix unary unique zeros zeros_like is_nan is_inf
-    is_finite einsum reshape where isin""".split()
+    is_finite einsum reshape where isin squeeze""".split()
 )
 # Operations that derivatives, and other functions, are recorded as.
 INTERNAL = ("_gradient", "_gradients", "reduce_", "scan_", "random_", "fft_")

@@ -103,6 +103,7 @@ from ._array_api import (  # noqa: E402, F401
     sign,
     sort,
     split,
+    squeeze,
     swapaxes,
     take,
     take_along_axis,

@@ -28,6 +28,54 @@ def _repr(x: Any) -> str:
     return head + "\n".join([lines[0], *indented]) + f", dtype={x.dtype})"
 
 
+_one_item = Array.item
+
+
+def _item(x: Any, *index: Any) -> Any:
+    """The element of an array that has one, as a number of Python's. Waits."""
+    if index:
+        raise TypeError(f"item() takes no arguments, got {index}: x[i].item() is that of an element")
+    return _one_item(x)
+
+
+def _format(x: Any, spec: str) -> str:
+    """Of a single element as of the number; of several only without a format."""
+    if not spec:
+        return str(x)
+    if x.size != 1:
+        raise TypeError(
+            f"the format {spec!r} of an array of the shape {x.shape}, expected one of a single element; "
+            "format the numbers of tolist()"
+        )
+    return format(x.item(), spec)
+
+
+def _same_dtype(dtype: Any, other: Any) -> bool:
+    """Whether the other is this type, or what dtype= takes for it: its name, NumPy's type, Python's."""
+    if other is dtype:
+        return True
+    if other is None or isinstance(other, (_core.DType, Array)):
+        return False
+    try:
+        return _core.dtype(other) is dtype
+    except TypeError:
+        return False
+
+
+def _numpy_dtype(dtype: Any) -> Any:
+    """NumPy's type, by which NumPy takes this one; of types that NumPy itself lacks that of ml_dtypes."""
+    try:
+        import numpy
+
+        if dtype._numpy is not None:
+            return numpy.dtype(dtype._numpy)
+        import ml_dtypes
+
+        return numpy.dtype(getattr(ml_dtypes, dtype.name))
+    except ImportError as error:
+        raise AttributeError(f"the type {dtype} of NumPy: {error}") from None
+
+
 def _str(x: Any) -> str:
     try:
         return x._text(8, 1000, 3, 75, "")
@@ -80,7 +128,13 @@ def _numpy(x: Any, dtype: Any = None, copy: bool | None = None) -> Any:
     import numpy
 
     if x.dtype._numpy is None:
-        import ml_dtypes  # NumPy's types beside its own
+        try:
+            import ml_dtypes  # NumPy's types beside its own
+        except ImportError:
+            raise TypeError(
+                f"NumPy itself has no {x.dtype}: install the package ml_dtypes, which brings it, or convert by "
+                'astype("float32")'
+            ) from None
 
         made = numpy.frombuffer(x._bytes(), dtype=getattr(ml_dtypes, x.dtype.name)).reshape(x.shape)
     else:
@@ -161,10 +215,10 @@ class _At:
 
 # Functions that are methods too.
 _METHODS = """
-    all any sum prod mean max min argmax argmin var std squeeze flip ravel diagonal round conj
+    all any sum prod mean max min argmax argmin var std flip ravel diagonal round conj
     cumulative_sum cumulative_prod
 """
-_API_METHODS = "sort argsort clip astype repeat take transpose swapaxes"
+_API_METHODS = "sort argsort clip astype repeat take transpose swapaxes squeeze"
 
 
 def _reshape(x: Any, *shape: Any, copy: bool | None = None) -> Any:
@@ -177,6 +231,8 @@ def finish(namespace: dict[str, Any]) -> None:
     own: dict[str, Any] = {
         "__repr__": _repr,
         "__str__": _str,
+        "__format__": _format,
+        "item": _item,
         "_repr_html_": _repr_html_,
         "__iter__": _iter,
         "__contains__": _contains,
@@ -202,3 +258,9 @@ def finish(namespace: dict[str, Any]) -> None:
         own[name] = getattr(api, name)
     for name, value in own.items():
         setattr(Array, name, value)
+    # As of NumPy's types the hash is not that of what names it.
+    setattr(_core.DType, "__eq__", _same_dtype)
+    setattr(_core.DType, "__hash__", lambda dtype: hash(dtype.name + ", a type"))
+    # NumPy asks from 2.4 on for the first, and before for the second.
+    setattr(_core.DType, "__numpy_dtype__", property(_numpy_dtype))
+    setattr(_core.DType, "dtype", property(_numpy_dtype))

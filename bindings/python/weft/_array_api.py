@@ -6,7 +6,7 @@ Each is made of rows; nothing is computed here. `r` has the rows by their names.
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Sequence
 
 from . import _core
 from ._core import Array, Device, DType
@@ -35,7 +35,11 @@ def _on(x: Array, device: DeviceLike | None) -> Array:
 
 
 def as_device(device: DeviceLike | None) -> Device | None:
-    return _core.open_device(device) if isinstance(device, str) else device
+    if isinstance(device, str):
+        return _core.open_device(device)
+    if device is not None and not isinstance(device, Device):
+        raise TypeError(f"device is an object of the type {type(device).__name__}, expected a device or its name")
+    return device
 
 
 # ---- Creation
@@ -61,6 +65,10 @@ def asarray(obj: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device
     """
     if copy is False and type(obj) is Array and device is None and dtype in (None, obj.dtype):
         return obj
+    if obj is None:
+        raise TypeError("asarray: None, expected numbers, lists of numbers, or an array of any library")
+    if copy is not None and not isinstance(copy, bool):
+        raise TypeError(f"asarray: copy is {copy!r}, expected True, False or None")
     return _core.asarray(obj, dtype, as_device(device), copy)
 
 
@@ -69,6 +77,8 @@ array = asarray
 
 def from_dlpack(x: ArrayLike, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
     """The array of an object with __dlpack__; copies as asarray() does."""
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(f"from_dlpack: an object of the type {type(x).__name__}, which has no __dlpack__; asarray() takes others")
     return _core.from_dlpack(x, as_device(device), copy)
 
 
@@ -83,6 +93,9 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DTypeLike |
     """
     if stop is None:
         start, stop = 0, start
+    for name, value in (("start", start), ("stop", stop), ("step", step)):
+        if value != value:
+            raise ValueError(f"arange: {name} is NaN")
     return _on(r.arange(start=start, stop=stop, step=step, dtype=dtype), device)
 
 
@@ -134,6 +147,7 @@ def full_like(x: Array, /, fill_value: Any, *, dtype: DTypeLike | None = None, d
     """The value everywhere in x's shape, and x's type unless another is given."""
     if isinstance(fill_value, (bool, int, float)):
         return _on(r.full_like(x, value=fill_value, dtype=dtype), device)
+    x = asarray(x)
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
 
 
@@ -389,6 +403,7 @@ def take(x: Array, indices: ArrayLike, /, *, axis: int | None = None) -> Array:
     >>> wf.take(wf.asarray([10, 20, 30]), wf.asarray([2, 0]))
     Array([30, 10], dtype=int32)
     """
+    x = asarray(x)
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"take: axis is needed for an array of {x.ndim} axes")
@@ -418,6 +433,9 @@ def split(x: Array, indices_or_sections: Any, /, *, axis: int = 0) -> tuple[Arra
     >>> second
     Array([2, 3], dtype=int32)
     """
+    x = asarray(x)
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"split: axis {axis} is outside of {x.ndim} axes")
     n = x.shape[axis]
     if isinstance(indices_or_sections, int):
         if indices_or_sections < 1 or n % indices_or_sections:
@@ -429,14 +447,30 @@ def split(x: Array, indices_or_sections: Any, /, *, axis: int = 0) -> tuple[Arra
 
 def transpose(x: Array, /, axes: Any = None) -> Array:
     """The axes in another order, by default the reverse one. NumPy's transpose."""
+    x = asarray(x)
     return r.permute(x, axes=tuple(range(x.ndim))[::-1] if axes is None else axes)
 
 
 def swapaxes(x: Array, axis1: int, axis2: int, /) -> Array:
     """Two axes exchanged."""
+    x = asarray(x)
+    for axis in (axis1, axis2):
+        if not -x.ndim <= axis < x.ndim:
+            raise IndexError(f"swapaxes: axis {axis} is outside of {x.ndim} axes")
     order = list(range(x.ndim))
     order[axis1], order[axis2] = order[axis2], order[axis1]
     return r.permute(x, axes=order)
+
+
+def squeeze(x: ArrayLike, /, axis: int | Sequence[int] | None = None) -> Array:
+    """The array without these axes, each of one element; without all that have one if axis is None.
+
+    >>> import weft as wf
+    >>> wf.squeeze(wf.ones((1, 2, 1))).shape
+    (2,)
+    """
+    x = asarray(x)
+    return r.squeeze(x, axis=[i for i, n in enumerate(x.shape) if n == 1] if axis is None else axis)
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -477,6 +511,9 @@ def argsort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable
 
 def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     """Which elements of x1 are among those of x2; which are not with invert. A number has the array's type."""
+    for name, given in (("x1", x1), ("x2", x2)):
+        if given is None:
+            raise TypeError(f"isin: {name} is None, expected an array")
     if isinstance(x1, (bool, int, float)):
         x1 = asarray(x1, dtype=result_type(x1, x2) if isinstance(x2, Array) else None)
     elif isinstance(x2, (bool, int, float)):
@@ -605,6 +642,44 @@ def matrix_rank(x: ArrayLike, /, *, rtol: float | ArrayLike | None = None) -> Ar
         return r.matrix_rank(x, rtol=rtol)
     x = asarray(x)
     return r.sum(_above(x, rtol, r.svdvals(x)), axis=-1, dtype=int32)
+
+
+# ---- Signals
+
+
+def _centred(full: Array, before: int, size: int) -> Array:
+    return full[before : before + size]
+
+
+def convolve(x1: ArrayLike, x2: ArrayLike, *, mode: Literal["full", "same", "valid"] = "full") -> Array:
+    """Σ_j x1[i - j] · x2[j], SciPy's convolve of arrays of one axis. mode: all places of overlap ("full"), the middle of
+    these, as many as x1 has elements ("same"; of weft.convolve, as of NumPy's, as many as the longer operand has), or
+    those of full overlap ("valid").
+
+    >>> import weft as wf
+    >>> wf.signal.convolve(wf.asarray([1.0, 2.0]), wf.asarray([1.0, 1.0, 1.0]), mode="same")
+    Array([3., 3.], dtype=float32)
+    """
+    if mode != "same":
+        return r.convolve(x1, x2, mode=mode)
+    x1, x2 = asarray(x1), asarray(x2)
+    made = r.convolve(x1, x2, mode="full")
+    return _centred(made, (x2.size - 1) // 2, x1.size)
+
+
+def correlate(x1: ArrayLike, x2: ArrayLike, *, mode: Literal["full", "same", "valid"] = "full") -> Array:
+    """Σ_j x1[i + j] · conj(x2[j]), SciPy's correlate of arrays of one axis, with the modes of convolve(): as this with x2
+    reversed and, of complex numbers, conjugated. (weft.correlate is NumPy's, whose mode is "valid" by default.)
+
+    >>> import weft as wf
+    >>> wf.signal.correlate(wf.asarray([1.0, 2.0]), wf.asarray([1.0, 1.0, 2.0]), mode="same")
+    Array([5., 3.], dtype=float32)
+    """
+    if mode != "same":
+        return r.correlate(x1, x2, mode=mode)
+    x1, x2 = asarray(x1), asarray(x2)
+    made = r.correlate(x1, x2, mode="full")
+    return _centred(made, (x2.size - 1) // 2, x1.size)
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:

@@ -8,6 +8,7 @@ import threading
 from typing import Any, Iterator, NamedTuple
 
 from . import _core
+from ._array_api import as_device
 from ._core import Device
 
 _entered = threading.local()
@@ -63,12 +64,14 @@ def device(name: str | None = None) -> Device:
     >>> x.device
     weft.device('cpu')
     """
-    return _core.default_device() if name is None else _core.open_device(name)
+    return _device(name)
 
 
 def set_default_device(device: Device | str) -> None:
     """Makes it the device of all threads where none is named."""
-    _core.set_default_device(_core.open_device(device) if isinstance(device, str) else device)
+    if device is None:
+        raise TypeError("set_default_device: device is None, expected a device or its name")
+    _core.set_default_device(as_device(device))
 
 
 current_precision: contextvars.ContextVar[str | None] = contextvars.ContextVar("weft.precision", default=None)
@@ -93,38 +96,47 @@ def precision(name: str) -> Iterator[None]:
         current_precision.reset(before)
 
 
+def _device(device: Any) -> Device:
+    given = as_device(device)
+    return _core.default_device() if given is None else given
+
+
 class Memory:
     """Memory of a device in bytes, by default of the default device."""
 
     @staticmethod
     def live(device: Device | None = None) -> int:
         """In use now."""
-        return _core.memory_live(device or _core.default_device())
+        return _core.memory_live(_device(device))
 
     @staticmethod
     def peak(device: Device | None = None) -> int:
         """The most that was in use at once, since the device was opened or reset_peak()."""
-        return _core.memory_peak(device or _core.default_device())
+        return _core.memory_peak(_device(device))
 
     @staticmethod
     def cached(device: Device | None = None) -> int:
         """Kept to be used again, beside what is live."""
-        return _core.memory_cached(device or _core.default_device())
+        return _core.memory_cached(_device(device))
 
     @staticmethod
     def reset_peak(device: Device | None = None) -> None:
         """Makes peak() begin again."""
-        _core.memory_reset_peak(device or _core.default_device())
+        _core.memory_reset_peak(_device(device))
 
     @staticmethod
     def clear_cache(device: Device | None = None) -> None:
         """Gives back what is cached."""
-        _core.memory_clear_cache(device or _core.default_device())
+        _core.memory_clear_cache(_device(device))
 
     @staticmethod
     def set_limit(limit: int | None, device: Device | None = None) -> None:
         """An allocation that would make more than this live raises MemoryError. None: as much as there is."""
-        _core.memory_set_limit(limit, device or _core.default_device())
+        if limit is not None and not isinstance(limit, int):
+            raise TypeError(f"memory.set_limit: limit is {limit!r}, expected a number of bytes or None")
+        if limit is not None and not 0 <= limit < 2**64:
+            raise ValueError(f"memory.set_limit: limit is {limit}, expected 0 to 2**64 - 1 bytes")
+        _core.memory_set_limit(limit, _device(device))
 
 
 memory = Memory()

@@ -20,7 +20,13 @@ def save(path: str | os.PathLike[str], arrays: Any, *, metadata: dict[str, str] 
     >>> wf.load("two.npz")["x"]
     Array([0, 1, 2], dtype=int32)
     """
+    for key, value in (metadata or {}).items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(f"save: metadata has {key!r}: {value!r}, expected strings")
     if isinstance(arrays, dict):
+        for key in arrays:
+            if not isinstance(key, str):
+                raise TypeError(f"save: the name of an array is {key!r}, expected a string")
         _core.save_all(os.fspath(path), {k: asarray(v) for k, v in arrays.items()}, metadata or {})
     elif metadata:
         _core.save_all(os.fspath(path), {"tensor": asarray(arrays)}, metadata)

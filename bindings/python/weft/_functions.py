@@ -35,7 +35,7 @@ MODULES: dict[str, str] = {
         compress scatter_elements
 
         broadcast_arrays broadcast_to flip flatten=ravel matrix_transpose moveaxis permute=permute_dims
-        squeeze stack unstack tile tril triu diag diagonal pad
+        stack unstack tile tril triu diag diagonal pad
         vecdot inner outer kron cross trace multi_dot
         polyval polyfit vander interp gradient gradients unwrap convolve correlate
         contiguous optimization_barrier logspace geomspace one_hot
@@ -60,7 +60,7 @@ MODULES: dict[str, str] = {
     """,
     "weft.signal": """
         bartlett_window blackman_window blackman_harris_window gaussian_window hamming_window hann_window kaiser_window
-        tukey_window convolve correlate fft_convolve lfilter lfilter_state sosfilt sosfilt_state stft istft unwrap
+        tukey_window fft_convolve lfilter lfilter_state sosfilt sosfilt_state stft istft unwrap
     """,
     "weft.special": """
         erf erfc erfinv lgamma=gammaln digamma polygamma j0 j1 y0 y1 i0 i0e i1 i1e k0 k1 k0e k1e sigmoid=expit logit

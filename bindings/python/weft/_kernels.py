@@ -23,11 +23,26 @@ def _end() -> None:
 atexit.register(_end)
 
 
-class ArrayType(NamedTuple):
-    """The shape and the data type of an array."""
-
+class _ArrayType(NamedTuple):
     shape: tuple[int, ...]
     dtype: Any
+
+
+class ArrayType(_ArrayType):
+    """The shape and the data type of an array.
+
+    >>> import weft as wf
+    >>> wf.ArrayType((2, 3), "float32")
+    ArrayType(shape=(2, 3), dtype=weft.float32)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, shape: int | Iterable[int], dtype: Any) -> ArrayType:
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        if not all(isinstance(n, int) and n >= 0 for n in sizes):
+            raise ValueError(f"ArrayType: shape is {sizes}, expected sizes of at least 0")
+        return super().__new__(cls, sizes, _core.dtype(dtype))
 
 
 class _Form:
@@ -55,7 +70,7 @@ class _Form:
         if len(given) != self._outputs:
             raise ValueError(f"kernel {self._name!r}: results has {len(given)} types for {self._outputs} outputs")
         pairs = [(one.shape, one.dtype) if hasattr(one, "dtype") else one for one in given]
-        return [((s,) if isinstance(s, int) else tuple(s), _core.dtype(dtype)) for s, dtype in pairs]
+        return [tuple(ArrayType(s, dtype)) for s, dtype in pairs]
 
 
 def _is_type(given: Any) -> bool:

@@ -1,0 +1,129 @@
+"""What does not work says why, by the names that Python has; what nearly everybody writes works."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import weft as wf
+
+X = wf.asarray([[1.0, 2.0], [3.0, 4.0]])
+NAN = float("nan")
+
+
+def refused(error, match, function):
+    with pytest.raises(error, match=match) as told:
+        function()
+    assert "incompatible function arguments" not in str(told.value)
+
+
+# ---- Types
+
+
+def test_types_equal_what_names_them():
+    assert wf.float32 == "float32" and wf.float32 == np.float32 and wf.float32 == np.dtype("float32")
+    assert "float32" == wf.float32 and np.dtype("int8") == wf.int8
+    assert wf.float32 == float and wf.int32 == int and wf.bool == bool and wf.complex64 == complex
+    assert wf.float32 != "float64" and wf.float32 != np.int8 and wf.float32 != wf.float64
+    for other in (None, 3, "text", X, object(), [1]):
+        assert not (wf.float32 == other) and wf.float32 != other
+    assert len({wf.float32, wf.float64, wf.float32}) == 2 and {wf.float32: 1}[X.dtype] == 1
+    assert X.dtype in ("float32", "float16")
+
+
+def test_numpy_takes_types():
+    assert np.dtype(wf.float32) == np.float32 and np.dtype(wf.bool) == np.bool_
+    assert np.zeros(2, dtype=wf.int16).dtype == np.int16
+    assert np.ones(2).astype(wf.float16).dtype == np.float16
+    if importlib.util.find_spec("ml_dtypes") is None:
+        with pytest.raises(TypeError):
+            np.dtype(wf.bfloat16)
+        refused(TypeError, r"bfloat16: install the package ml_dtypes.*astype\(\"float32\"\)", lambda: np.asarray(wf.ones(2, dtype="bfloat16")))
+    else:
+        assert np.dtype(wf.bfloat16).name == "bfloat16"
+
+
+def test_types_of_arrays():
+    assert wf.ArrayType((2, 3), "float32") == ((2, 3), wf.float32) and wf.ArrayType(3, int).shape == (3,)
+    refused(ValueError, r"shape is \(-1,\)", lambda: wf.ArrayType((-1,), "float32"))
+    refused(TypeError, "'nothing' is no data type", lambda: wf.ArrayType((1,), "nothing"))
+
+
+# ---- Formats
+
+
+def test_formats():
+    assert f"{wf.asarray(1.5):.2f}" == "1.50" and f"{wf.asarray([[7]]):04d}" == "0007" and f"{wf.asarray(1 + 2j):.1f}" == "1.0+2.0j"
+    assert f"{X}" == str(X) and f"{wf.asarray(1.5)}" == "1.5"
+    refused(TypeError, r"format '.2f' of an array of the shape \(2, 2\)", lambda: f"{X:.2f}")
+
+
+# ---- What lists do as arrays do
+
+
+def test_lists_are_arrays():
+    rows = [[1, 2], [3, 4]]
+    assert wf.take([10, 20, 30], [2, 0]).tolist() == [30, 10]
+    assert wf.transpose(rows).tolist() == wf.swapaxes(rows, 0, 1).tolist() == [[1, 3], [2, 4]]
+    assert [p.tolist() for p in wf.split([1, 2, 3, 4], 2)] == [[1, 2], [3, 4]]
+    assert wf.full_like(rows, [7, 8]).tolist() == [[7, 8], [7, 8]]
+    assert wf.squeeze([[1, 2]]).tolist() == [1, 2]
+    refused(IndexError, "split: axis 2 is outside of 1 axes", lambda: wf.split([1], 1, axis=2))
+    refused(IndexError, "swapaxes: axis -2", lambda: wf.swapaxes([1], 0, -2))
+
+
+def test_squeeze():
+    x = wf.ones((1, 2, 1))
+    assert x.squeeze().shape == wf.squeeze(x).shape == (2,)
+    assert x.squeeze(0).shape == x.squeeze(axis=(0,)).shape == (2, 1)
+    assert wf.squeeze(x, axis=(0, -1)).shape == (2,) and wf.squeeze(x, ()).shape == (1, 2, 1)
+    assert wf.ones(1).squeeze().shape == () and wf.ones((2, 3)).squeeze().shape == (2, 3)
+    refused(ValueError, "size 2, not 1", lambda: x.squeeze(1))
+
+
+# ---- Signals
+
+
+def test_signals_are_of_the_first_operand():
+    a, b = wf.asarray([1.0, 2.0, 4.0]), wf.asarray([1.0, -1.0, 3.0, 5.0, 2.0, 7.0])
+    signal = pytest.importorskip("scipy.signal")
+    for x, y in ((a, b), (b, a), (b, b[:4]), (b[:4], b), (b, b[:5]), (a, a), (a[:1], b), (b, a[:1])):
+        for mode in ("full", "same", "valid"):
+            for name in ("convolve", "correlate"):
+                made = getattr(wf.signal, name)(x, y, mode=mode)
+                np.testing.assert_allclose(made, getattr(signal, name)(np.asarray(x), np.asarray(y), mode=mode), rtol=1e-5, atol=1e-5)
+                if mode == "same":
+                    assert made.shape == x.shape
+                    assert getattr(wf, name)(x, y, mode=mode).size == max(x.size, y.size)  # NumPy's
+    z = wf.asarray([1 + 2j, 3 - 1j])
+    np.testing.assert_allclose(wf.signal.correlate(z, b * (1 + 1j), mode="same"), signal.correlate(np.asarray(z), np.asarray(b * (1 + 1j)), mode="same"), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(wf.signal.correlate(a, b), signal.correlate(np.asarray(a), np.asarray(b)), rtol=1e-5)
+
+
+# ---- Arguments
+
+
+def test_arguments_of_other_types():
+    refused(TypeError, "asarray: None, expected", lambda: wf.asarray(None))
+    refused(TypeError, "asarray: None", lambda: wf.searchsorted(wf.ones(3), None))
+    refused(TypeError, "isin: x1 is None", lambda: wf.isin(None, 1))
+    refused(TypeError, "isin: x2 is None", lambda: wf.isin(X, None))
+    refused(TypeError, "copy is 'never'", lambda: wf.asarray([1], copy="never"))
+    refused(TypeError, r"item\(\) takes no arguments", lambda: wf.ones(1).item(0))
+    refused(TypeError, "seed is 'a', expected an integer", lambda: wf.random.seed("a"))
+    refused(ValueError, "seed is -1, expected 0", lambda: wf.random.seed(-1))
+    refused(ValueError, "seed is 18446744073709551616", lambda: wf.random.seed(2**64))
+    refused(TypeError, "limit is '1G', expected a number of bytes", lambda: wf.memory.set_limit("1G"))
+    refused(ValueError, "limit is -1", lambda: wf.memory.set_limit(-1))
+    for function in (lambda: wf.ones(2, device=X), lambda: wf.asarray([1], device=X), lambda: X.to_device(X), lambda: wf.memory.live(X), lambda: wf.device(X)):
+        refused(TypeError, "device is an object of the type Array", function)
+    refused(TypeError, "device is an object of the type int", lambda: wf.set_default_device(3))
+    refused(TypeError, "from_dlpack: an object of the type int", lambda: wf.from_dlpack(3))
+    refused(ValueError, "arange: stop is NaN", lambda: wf.arange(NAN))
+    refused(ValueError, "arange: step is NaN", lambda: wf.arange(0, 1, NAN))
+
+
+def test_files_have_names(tmp_path):
+    refused(TypeError, "metadata has 'a': 3, expected strings", lambda: wf.save(tmp_path / "x.safetensors", {"x": X}, metadata={"a": 3}))
+    refused(TypeError, "the name of an array is 1", lambda: wf.save(tmp_path / "x.npz", {1: X}))
+    assert not list(tmp_path.iterdir())
