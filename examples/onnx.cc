@@ -29,8 +29,7 @@ int main(int argc, char** argv) {
   // An operator of the program's own: here in place of one that there is.
   onnx::Options options;
   options.operators.push_back({"ai.onnx", "Relu", [](const onnx::OperatorCall& node) {
-                                 const double slope =
-                                     node.number("slope", 0.01);  // an attribute, or what it is without
+                                 const double slope = node.number("slope", 0.01);  // 0.01 without the attribute
                                  return std::vector{leaky_relu(node.input(0), slope)};
                                }});
   auto leaky = onnx::Model::load(path, options);

@@ -105,6 +105,8 @@ constexpr VariableInfo kOtherVariables[] = {
     {"WEFT_ARRAY_API_TESTS", "Tests of the Python package: a checkout of array-api-tests."},
     {"WEFT_ARRAY_API_EXAMPLES", "Tests of the Python package: examples of each of these."},
     {"WEFT_PYTHON_EXAMPLES", "Tests of the Python package: random programs and arrays of each kind."},
+    {"WEFT_ONNX_KEEP", "Tests: a directory that keeps the models that they write, with inputs and results."},
+    {"WEFT_ONNX_SEEDS", "Tests: a directory to which the models are written with which the fuzzer begins."},
     {"WEFT_REQUIRE_PYPI", "Tests of the Python package: on: without PyPI they fail."},
     {"WEFT_TEST_DATA", "Tests: where their data are, if not in the source tree."},
     {"WEFT_TEST_DEVICES", "Tests: the devices that they run on; all by default."},

@@ -1,19 +1,13 @@
 #include "core/process.h"
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#if __has_include(<pthread.h>) && !defined(__EMSCRIPTEN__)
-#define WEFT_HAS_FORK 1
-#include <pthread.h>
-#include <unistd.h>
-#endif
-
+#include "core/system.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -79,22 +73,13 @@ struct EndOfThread {
 thread_local EndOfThread end_of_thread;
 
 void watch_forks() {
-#ifdef WEFT_HAS_FORK
-  static const int watched = pthread_atfork(nullptr, nullptr, [] {
-    if (forked.exchange(true)) return;
-#ifdef __GLIBC__
-    if (!early) return;
-    // The last that is set up is the first to run.
-    on_exit(
-        [](int status, void*) {
-          std::fflush(nullptr);
-          _exit(status);
-        },
-        nullptr);
-#endif
-  });
+  static const bool watched = [] {
+    call_in_children([] {
+      if (!forked.exchange(true) && early) end_without_handlers();
+    });
+    return true;
+  }();
   static_cast<void>(watched);
-#endif
 }
 
 }  // namespace

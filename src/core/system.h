@@ -52,6 +52,13 @@ std::FILE* open_descriptor(int descriptor);
 // that this needs and that is missing. Elsewhere: nothing.
 std::optional<std::string> cannot_load(const std::string& library);
 
+// Calls f in each child that fork() makes of this process from now on. Elsewhere: does nothing.
+void call_in_children(void (*f)());
+
+// From now on this process ends by _exit(), when what C's streams hold was written: without destructors and handlers of
+// its end that were set up before. Where the C library is not GNU's, and elsewhere: does nothing.
+void end_without_handlers();
+
 // Gives a file the owner and the group of another, as far as this process may. Elsewhere: does nothing.
 void copy_owner(const std::filesystem::path& from, const std::filesystem::path& to);
 

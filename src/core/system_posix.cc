@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -97,6 +98,20 @@ std::optional<std::string> cannot_load(const std::string& library) {
   if (dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) return std::nullopt;
   const char* const why = dlerror();
   return why ? why : "unknown";
+}
+
+void call_in_children(void (*f)()) { pthread_atfork(nullptr, nullptr, f); }
+
+void end_without_handlers() {
+#ifdef __GLIBC__
+  // The last that is set up is the first to run.
+  on_exit(
+      [](int status, void*) {
+        std::fflush(nullptr);
+        _exit(status);
+      },
+      nullptr);
+#endif
 }
 
 void copy_owner(const std::filesystem::path& from, const std::filesystem::path& to) {

@@ -32,6 +32,10 @@ std::FILE* open_descriptor(int) {
 
 std::optional<std::string> cannot_load(const std::string&) { return std::nullopt; }
 
+void call_in_children(void (*)()) {}
+
+void end_without_handlers() {}
+
 void copy_owner(const std::filesystem::path&, const std::filesystem::path&) {}
 
 void prefetch(std::span<const std::byte>) {}

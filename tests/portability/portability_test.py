@@ -35,6 +35,8 @@ EXTENSIONS = {
     "src/kernels/fft/fft_lanes.h",
     "src/kernels/matmul/panels_block.h",
     "src/kernels/matmul/panels_cpu.cc",
+    "src/kernels/matmul/pairs_block.h",
+    "src/kernels/matmul/pairs_cpu.cc",
     "src/kernels/quantized/weight_dots_block.h",
     "src/kernels/quantized/weight_dots_cpu.cc",
 }
