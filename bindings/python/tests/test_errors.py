@@ -1,6 +1,7 @@
 """What does not work says why, by the names that Python has; what nearly everybody writes works."""
 
 import importlib.util
+import re
 
 import numpy as np
 import pytest
@@ -127,3 +128,52 @@ def test_files_have_names(tmp_path):
     refused(TypeError, "metadata has 'a': 3, expected strings", lambda: wf.save(tmp_path / "x.safetensors", {"x": X}, metadata={"a": 3}))
     refused(TypeError, "the name of an array is 1", lambda: wf.save(tmp_path / "x.npz", {1: X}))
     assert not list(tmp_path.iterdir())
+
+
+# ---- Names of other libraries
+
+
+def test_names_of_others_say_what_they_are_here():
+    refused(AttributeError, "module 'weft' has no attribute 'concatenate': here it is wf.concat$", lambda: wf.concatenate)
+    refused(AttributeError, "here it is wf.cumulative_sum", lambda: wf.cumsum)
+    refused(AttributeError, "'vstack': here it is wf.concat with axis=0", lambda: wf.vstack)
+    refused(AttributeError, "wf.unique_values", lambda: wf.unique)
+    refused(AttributeError, "module 'weft.linalg' has no attribute 'norm': here it is wf.linalg.vector_norm", lambda: wf.linalg.norm)
+    refused(AttributeError, "wf.random.normal", lambda: wf.random.randn)
+    refused(AttributeError, "wf.fft.fftn", lambda: wf.fft.fft2)
+    refused(AttributeError, r"an array of Weft's has no attribute 'flatten': here it is x.ravel\(\)", lambda: X.flatten)
+    for name in ("copy", "dot", "view", "cumsum", "detach"):
+        refused(AttributeError, "here it is", lambda: getattr(X, name))
+    refused(AttributeError, "has no attribute 'nothing'$", lambda: X.nothing)
+    refused(AttributeError, "module 'weft' has no attribute 'nothing'$", lambda: wf.nothing)
+    assert not hasattr(wf, "concatenate") and not hasattr(X, "copy") and not hasattr(X, "__cuda_array_interface__")
+    with pytest.raises(ImportError):
+        from weft import concatenate  # noqa: F401
+
+
+def test_what_is_told_of_names_is_there():
+    from weft import _other_names
+
+    wheres = {"weft": wf, "weft.linalg": wf.linalg, "weft.random": wf.random, "weft.fft": wf.fft, "Array": wf.Array}
+    for where, text in _other_names._FEW.items():
+        told = set()
+        for line in filter(None, map(str.strip, text.splitlines())):
+            names, sign, hint = line.partition(" = ")
+            assert sign and hint, line
+            for name in names.split():
+                assert name.isidentifier() and name not in told, name
+                told.add(name)
+                assert not hasattr(wheres[where], name), name
+            for path in re.findall(r"\bwf\.([\w.]*\w)", hint):
+                thing = wf
+                for part in path.split("."):
+                    thing = getattr(thing, part)
+            for name in re.findall(r"\bx\.(\w+)", hint):
+                assert hasattr(X, name), name
+
+
+def test_the_warning_of_complex_numbers_has_the_caller_s_line():
+    z = wf.asarray([1 + 2j])
+    with pytest.warns(Warning, match="imaginary") as told:
+        made = np.asarray(z, dtype=np.float32)
+    assert made.tolist() == [1] and told[0].filename == __file__ and "ComplexWarning" in told[0].category.__name__
