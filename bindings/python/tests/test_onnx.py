@@ -263,7 +263,7 @@ def test_wrong_inputs(path):
         m()
     with pytest.raises(ValueError, match="no input is called 'z'"):
         m(x, z=x)
-    with pytest.raises(TypeError, match="'x' is i32, expected f32"):
+    with pytest.raises(TypeError, match="'x' is int32, expected float32"):
         m(np.ones((2, 4), "i4"))
     with pytest.raises(ValueError, match=r"'x' is \[2, 5\], expected \[n, 4\]"):
         m(np.ones((2, 5), "f4"))
