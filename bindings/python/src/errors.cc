@@ -73,8 +73,9 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-// The library's messages have C++'s names of types and functions.
+// The library's messages have C++'s names of types and functions. Those of a program's kernels have WGSL's.
 std::string in_python(std::string_view text) {
+  if (text.starts_with("kernel '")) return std::string(text);
   static const auto& words = *new std::unordered_map<std::string_view, std::string>([] {
     std::unordered_map<std::string_view, std::string> all = {{"nullopt", "None"}, {"tensor", "array"},
                                                              {"tensors", "arrays"}};
