@@ -37,8 +37,7 @@ ErrorRow rows[] = {
     {is<InvalidArgument>, nullptr, &PyExc_ValueError, nullptr, true},
     {is<Unsupported>, "Unsupported", &PyExc_NotImplementedError,
      "A valid request that this device, or this version, cannot carry out.", true},
-    {is<LinAlgError>, "LinAlgError", &PyExc_ValueError, "A matrix has no inverse, solution or factor.",
-     true},
+    {is<LinAlgError>, "LinAlgError", &PyExc_ValueError, "A matrix has no inverse, solution or factor.", true},
     {is<IoError>, nullptr, &PyExc_OSError},
     {is<FormatError>, "FormatError", &PyExc_ValueError, "Data from outside (a file, a model) is malformed."},
     {is<OutOfMemory>, nullptr, &PyExc_MemoryError},
@@ -77,8 +76,8 @@ bool has(std::string_view text, std::string_view part) { return text.find(part) 
 std::string in_python(std::string_view text) {
   if (text.starts_with("kernel '")) return std::string(text);
   static const auto& words = *new std::unordered_map<std::string_view, std::string>([] {
-    std::unordered_map<std::string_view, std::string> all = {{"nullopt", "None"}, {"tensor", "array"},
-                                                             {"tensors", "arrays"}};
+    std::unordered_map<std::string_view, std::string> all = {
+        {"nullopt", "None"}, {"tensor", "array"}, {"tensors", "arrays"}};
     for (int i = 0; i < kDTypeCount; ++i) {
       const auto type = static_cast<DType>(i);
       all.emplace(name(type), nb::cast<std::string>(nb::str(dtype_object(type))));
@@ -94,7 +93,8 @@ std::string in_python(std::string_view text) {
   };
   std::string made;
   for (std::size_t at = 0; at < text.size();) {
-    const auto phrase = std::ranges::find_if(kPhrases, [&](const auto& p) { return text.substr(at).starts_with(p.first); });
+    const auto phrase =
+        std::ranges::find_if(kPhrases, [&](const auto& p) { return text.substr(at).starts_with(p.first); });
     if (phrase != std::end(kPhrases) && (at == 0 || !is_word(text[at - 1]))) {
       made += phrase->second;
       at += phrase->first.size();
