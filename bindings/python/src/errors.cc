@@ -87,7 +87,7 @@ std::string in_python(std::string_view text) {
   constexpr std::pair<std::string_view, std::string_view> kPhrases[] = {
       {"random::", "random."},
       {"linalg::", "linalg."},
-      {"an undefined Tensor", "an array without a value, which was donated"},
+      {"an undefined Tensor", "an undefined array, which was donated to a compiled function"},
       {"a tensor ", "an array "},
       {"std::nullopt", "None"},
   };
