@@ -1,5 +1,11 @@
 // Weft's errors as Python's.
 #include "core.h"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <unordered_map>
+
 #include "weft/custom_kernel.h"
 #include "weft/error.h"
 #include "weft/webnn/error.h"
@@ -13,6 +19,7 @@ struct ErrorRow {
   const char* own;             // "DeviceLost", "webnn.OperationError"; null: the base itself
   PyObject* const* base;       // what it derives from
   const char* text = nullptr;  // of its own class, for help()
+  bool in_python = false;      // the message is of the library's functions, and gets Python's words
   PyObject* type = nullptr;
 };
 template <class E>
@@ -24,13 +31,13 @@ PyObject* kernel_error = nullptr;  // made after ValidationError, from which it 
 
 // The first that fits counts: those that derive from others stand in front of them.
 ErrorRow rows[] = {
-    {is<ShapeError>, nullptr, &PyExc_ValueError},
-    {is<TypeError>, nullptr, &PyExc_TypeError},
-    {is<IndexError>, nullptr, &PyExc_IndexError},
-    {is<InvalidArgument>, nullptr, &PyExc_ValueError},
+    {is<ShapeError>, nullptr, &PyExc_ValueError, nullptr, true},
+    {is<TypeError>, nullptr, &PyExc_TypeError, nullptr, true},
+    {is<IndexError>, nullptr, &PyExc_IndexError, nullptr, true},
+    {is<InvalidArgument>, nullptr, &PyExc_ValueError, nullptr, true},
     {is<Unsupported>, "Unsupported", &PyExc_NotImplementedError,
-     "A valid request that this device, or this version, cannot carry out."},
-    {is<LinAlgError>, "LinAlgError", &PyExc_ValueError, "A matrix has no inverse, solution or factor."},
+     "A valid request that this device, or this version, cannot carry out.", true},
+    {is<LinAlgError>, "LinAlgError", &PyExc_ValueError, "A matrix has no inverse, solution or factor.", true},
     {is<IoError>, nullptr, &PyExc_OSError},
     {is<FormatError>, "FormatError", &PyExc_ValueError, "Data from outside (a file, a model) is malformed."},
     {is<OutOfMemory>, nullptr, &PyExc_MemoryError},
@@ -52,6 +59,66 @@ ErrorRow rows[] = {
     {is<std::bad_alloc>, nullptr, &PyExc_MemoryError},
 };
 
+// ---- Messages in Python's words
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+// Whether the text at [begin, end) stands alone: no part of a name, a path, a quotation or a type such as array<f32>.
+bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
+  constexpr std::string_view kBefore = " (,[", kAfter = " ),:;]";
+  if (begin > 0 && kBefore.find(text[begin - 1]) == kBefore.npos) return false;
+  if (end == text.size() || kAfter.find(text[end]) != kAfter.npos) return true;
+  return text[end] == '.' && (end + 1 == text.size() || text[end + 1] == ' ');
+}
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+// The library's messages have C++'s names of types and functions. Those of a program's kernels have WGSL's.
+std::string in_python(std::string_view text) {
+  if (text.starts_with("kernel '")) return std::string(text);
+  static const auto& words = *new std::unordered_map<std::string_view, std::string>([] {
+    std::unordered_map<std::string_view, std::string> all = {
+        {"nullopt", "None"}, {"tensor", "array"}, {"tensors", "arrays"}};
+    for (int i = 0; i < kDTypeCount; ++i) {
+      const auto type = static_cast<DType>(i);
+      all.emplace(name(type), nb::cast<std::string>(nb::str(dtype_object(type))));
+    }
+    return all;
+  }());
+  constexpr std::pair<std::string_view, std::string_view> kPhrases[] = {
+      {"random::", "random."},
+      {"linalg::", "linalg."},
+      {"an undefined Tensor", "an undefined array, which was donated to a compiled function"},
+      {"a tensor ", "an array "},
+      {"std::nullopt", "None"},
+  };
+  std::string made;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto phrase =
+        std::ranges::find_if(kPhrases, [&](const auto& p) { return text.substr(at).starts_with(p.first); });
+    if (phrase != std::end(kPhrases) && (at == 0 || !is_word(text[at - 1]))) {
+      made += phrase->second;
+      at += phrase->first.size();
+      continue;
+    }
+    if (!is_word(text[at])) {
+      made += text[at++];
+      continue;
+    }
+    std::size_t end = at;
+    while (end < text.size() && is_word(text[end])) ++end;
+    const std::string_view word = text.substr(at, end - at);
+    const auto found = words.find(word);
+    made += found != words.end() && stands_alone(text, at, end) ? std::string_view(found->second) : word;
+    at = end;
+  }
+  if (has(made, "float64 and complex64 have no type in common") ||
+      has(made, "complex64 and float64 have no type in common")) {
+    made += "; there is no complex128";
+  }
+  if (has(made, "complex128' is no data type")) made += "; complex numbers are complex64";
+  return made;
+}
+
 bool set_weft_error(const std::exception& e) {
   for (const ErrorRow& row : rows) {
     if (!row.is(e)) continue;
@@ -62,7 +129,14 @@ bool set_weft_error(const std::exception& e) {
       PyErr_SetObject(kernel_error, error.ptr());
       return true;
     }
-    PyErr_SetString(row.type ? row.type : *row.base, e.what());
+    if (!row.in_python) {
+      PyErr_SetString(row.type ? row.type : *row.base, e.what());
+      return true;
+    }
+    const std::string text = in_python(e.what());
+    // An index into an axis of no elements, which the library takes for an error of shapes.
+    const bool is_index = row.is == is<ShapeError> && text.ends_with("has nothing to pick from");
+    PyErr_SetString(is_index ? PyExc_IndexError : row.type ? row.type : *row.base, text.c_str());
     return true;
   }
   return false;

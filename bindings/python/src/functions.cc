@@ -57,9 +57,12 @@ struct FunctionObject {
 
 FunctionObject* function_in(PyObject* o) { return reinterpret_cast<FunctionObject*>(o); }
 
-[[noreturn]] void type_error(const Row& row, PyObject* self, const std::string& text) {
+std::string function_name(const Row& row, PyObject* self) {
   const nb::object own = nb::getattr(self, "__name__", nb::none());
-  throw weft::TypeError((own.is_none() ? row.name : nb::cast<std::string>(own)) + "() " + text);
+  return own.is_none() ? row.name : nb::cast<std::string>(own);
+}
+[[noreturn]] void type_error(const Row& row, PyObject* self, const std::string& text) {
+  throw weft::TypeError(function_name(row, self) + "() " + text);
 }
 
 AttributeValue attribute_from(const Parameter& p, nb::handle value) {
@@ -74,7 +77,12 @@ AttributeValue attribute_from(const Parameter& p, nb::handle value) {
     case AttributeKind::integer:
       return Number(integer_from(value, what));
     case AttributeKind::number: {
-      if (const auto n = number_from(value)) return *n;
+      try {
+        if (const auto n = number_from(value)) return *n;
+      } catch (nb::python_error& e) {
+        if (!e.matches(PyExc_OverflowError)) throw;
+        throw InvalidArgument(what + " is " + nb::cast<std::string>(nb::str(value)) + ", which no type holds");
+      }
       if (PyIndex_Check(value.ptr()) && !is_array(value)) return Number(integer_from(value, what));
       const nb::object number = nb::steal(PyNumber_Float(value.ptr()));
       if (!number.is_valid()) nb::raise_python_error();
@@ -146,7 +154,11 @@ PyObject* apply(PyObject* self, const Row& row, std::span<PyObject* const> value
         }
         continue;
       }
+      const std::size_t before = operands.size();
       for (const nb::handle o : nb::borrow<nb::object>(value)) operands.push_back(operand(p, o));
+      if (operands.size() == before) {
+        throw InvalidArgument(function_name(row, self) + ": " + p.text + " is empty, expected at least one array");
+      }
     } else {
       attributes.emplace(p.attribute, attribute_from(p, value));
     }
@@ -174,8 +186,14 @@ PyObject* call_function(PyObject* self, PyObject* const* arguments, std::size_t 
     if (row.positional < parameters && row.parameters[row.positional].rest) {
       if (count > row.positional) rest = {arguments + row.positional, count - row.positional};
     } else if (count > row.positional) {
+      std::string named;
+      for (std::size_t i = row.positional; i < parameters; ++i) {
+        named += (named.empty() ? "; by name it takes " : ", ") + row.parameters[i].text + "=";
+      }
       type_error(row, self,
-                 "takes " + std::to_string(row.positional) + " positional arguments, got " + std::to_string(count));
+                 "takes " + std::to_string(row.positional) +
+                     (row.positional == 1 ? " positional argument, got " : " positional arguments, got ") +
+                     std::to_string(count) + named);
     }
     for (std::size_t i = 0; i < std::min(count, row.positional); ++i) values[i] = arguments[i];
     const Py_ssize_t named = keywords ? PyTuple_Size(keywords) : 0;
@@ -188,7 +206,11 @@ PyObject* call_function(PyObject* self, PyObject* const* arguments, std::size_t 
         i = 0;
         while (i < parameters && row.parameters[i].text != text) ++i;
         if (i == parameters || row.parameters[i].rest) {
-          type_error(row, self, "got an unexpected keyword argument '" + text + "'");
+          type_error(row, self,
+                     "got an unexpected keyword argument '" + text + "'" +
+                         (text == "out" ? ", as NumPy's functions give it: of these arrays it is weft." +
+                                              function_name(row, self) + "()"
+                                        : ""));
         }
       }
       if (values[i]) type_error(row, self, "got several values for the argument '" + row.parameters[i].text + "'");

@@ -114,6 +114,14 @@ class Numbers {
   bool past_i32_ = false, past_i64_ = false, negative_ = false;
 };
 
+// What NumPy has beside numbers: moments and durations have no buffers, and their errors would be DLPack's.
+bool is_moment(nb::handle object) {
+  const nb::object kind = nb::getattr(nb::getattr(object, "dtype", nb::none()), "kind", nb::none());
+  if (!PyUnicode_Check(kind.ptr())) return false;
+  const auto text = nb::cast<std::string>(kind);
+  return text == "M" || text == "m";
+}
+
 Tensor of_list(nb::handle list, std::optional<DType> dtype) {
   Numbers numbers;
   if (numbers.add(list)) return numbers.tensor(dtype);
@@ -193,6 +201,16 @@ Tensor of_memory(const Py_buffer& view, DType type, nb::handle owner, std::optio
 
 namespace {
 
+// Of a type that Weft does not have: a library that has it converts it.
+Tensor of_other_type(nb::handle object, const std::string& text, std::optional<DType> dtype, std::optional<bool> copy) {
+  if (dtype && nb::hasattr(object, "astype") && copy != false) {
+    const nb::object numpy = nb::getattr(dtype_object(*dtype), "_numpy");
+    if (!numpy.is_none()) return tensor_from(object.attr("astype")(numpy));
+  }
+  throw TypeError("asarray: an array " + text + ", a type that Weft does not have; give dtype=, to which it is " +
+                  "converted");
+}
+
 std::optional<Tensor> of_buffer(nb::handle object, std::optional<DType> dtype, std::optional<bool> copy) {
   if (!PyObject_CheckBuffer(object.ptr())) return {};
   // It holds what has the memory, and keeps it where it is.
@@ -214,13 +232,7 @@ std::optional<Tensor> of_buffer(nb::handle object, std::optional<DType> dtype, s
     const nb::object given = nb::getattr(object, "dtype", nb::none());
     const std::string text = given.is_none() ? std::string("of the format '") + guard.view.format + "'"
                                              : "of " + nb::cast<std::string>(nb::str(given));
-    // A library that has the type converts it.
-    if (dtype && nb::hasattr(object, "astype") && copy != false) {
-      const nb::object numpy = nb::getattr(dtype_object(*dtype), "_numpy");
-      if (!numpy.is_none()) return tensor_from(object.attr("astype")(numpy));
-    }
-    throw TypeError("asarray: an array " + text + ", a type that Weft does not have; give dtype=, to which it is " +
-                    "converted");
+    return of_other_type(object, text, dtype, copy);
   }
   Tensor x = of_memory(guard.view, *type, memory, dtype && *dtype != *type ? std::optional<bool>() : copy);
   if (!dtype || *dtype == *type) return x;
@@ -246,6 +258,9 @@ std::optional<Number> number_from(nb::handle object) {
     if (large != static_cast<unsigned long long>(-1) || !PyErr_Occurred()) {
       return Number(static_cast<std::uint64_t>(large));
     }
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+      PyErr_SetString(PyExc_OverflowError, "an integer of 2**64 or more, which no type holds");
+    }
   } else {
     PyErr_SetString(PyExc_OverflowError, "an integer below -2**63, which no type holds");
   }
@@ -259,7 +274,14 @@ std::int64_t integer_from(nb::handle object, std::string_view what) {
     PyErr_Clear();
     throw TypeError(std::string(what) + " is " + nb::cast<std::string>(nb::repr(object)) + ", expected an integer");
   }
-  const long long value = PyLong_AsLongLong(index.ptr());
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow != 0) {
+    const std::string text = std::string(what) + " is " + nb::cast<std::string>(nb::str(index)) +
+                             ", and has to fit into 64 bits";
+    if (what == "an index") throw IndexError(text);
+    throw InvalidArgument(text);
+  }
   if (value == -1) check_python();
   return value;
 }
@@ -301,6 +323,15 @@ Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<
       return numbers.tensor(dtype);
     }
     return of_list(object, dtype);
+  }
+  if (PyRange_Check(o)) {
+    const nb::object list = nb::steal(PySequence_List(o));
+    if (!list.is_valid()) nb::raise_python_error();
+    return tensor_from(list, dtype, copy);
+  }
+  if (is_moment(object)) {
+    const nb::object type = nb::getattr(object, "dtype");
+    return of_other_type(object, "of " + nb::cast<std::string>(nb::str(type)), dtype, copy);
   }
   if (auto x = of_buffer(object, dtype, copy)) return *x;
   if (nb::hasattr(object, "__dlpack__")) {

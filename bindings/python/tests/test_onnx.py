@@ -263,7 +263,7 @@ def test_wrong_inputs(path):
         m()
     with pytest.raises(ValueError, match="no input is called 'z'"):
         m(x, z=x)
-    with pytest.raises(TypeError, match="'x' is i32, expected f32"):
+    with pytest.raises(TypeError, match="'x' is int32, expected float32"):
         m(np.ones((2, 4), "i4"))
     with pytest.raises(ValueError, match=r"'x' is \[2, 5\], expected \[n, 4\]"):
         m(np.ones((2, 5), "f4"))
@@ -311,7 +311,7 @@ def test_a_function_is_saved_and_computes_the_same(tmp_path):
 
 def test_the_graph_of_a_model(path):
     m = wf.onnx.load(path)
-    with pytest.raises(wf.InvalidArgument, match="the shape of input 'x' is missing"):
+    with pytest.raises(ValueError, match="the shape of input 'x' is missing"):
         m.graph()
     g = m.graph({"x": (2, 4)})
     np.testing.assert_allclose(np.asarray(g(np.ones((2, 4), "f4"))), np.maximum(np.ones((2, 4)) @ W + B, 0), atol=1e-5)

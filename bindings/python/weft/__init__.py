@@ -18,7 +18,7 @@ if "t" in getattr(_sys, "abiflags", ""):
         f"Use the ordinary build, python{_sys.version_info.major}.{_sys.version_info.minor} without a t behind it"
     )
 
-from . import _array, _core, _functions  # noqa: E402
+from . import _array, _core, _functions, _other_names  # noqa: E402
 from ._core import (  # noqa: E402, F401
     Array,
     Device,
@@ -174,3 +174,5 @@ def wait(*trees: object) -> None:
 _atexit.register(_core.begin_end)
 
 __all__ = [name for name in dir() if not name.startswith("_") or name.startswith("__array_")]
+
+__getattr__ = _other_names.of_module("weft")

@@ -6,6 +6,7 @@ from typing import Any, Iterator
 
 from . import _array_api as api
 from . import _core
+from ._other_names import of_array
 
 Array = _core.Array
 API_VERSION = "2025.12"
@@ -142,6 +143,12 @@ def _numpy(x: Any, dtype: Any = None, copy: bool | None = None) -> Any:
     if dtype is not None and made.dtype != dtype:
         if copy is False:
             raise ValueError("copy=False, and the type is converted")
+        if made.dtype.kind == "c" and numpy.dtype(dtype).kind in "fiu":
+            import warnings
+
+            kind = getattr(numpy, "exceptions", numpy).ComplexWarning
+            warnings.warn("Casting complex values to real discards the imaginary part", kind, stacklevel=2)
+            made = made.real
         return made.astype(dtype)
     return made.copy() if copy else made
 
@@ -233,6 +240,7 @@ def finish(namespace: dict[str, Any]) -> None:
         "__str__": _str,
         "__format__": _format,
         "item": _item,
+        "__getattr__": of_array,
         "_repr_html_": _repr_html_,
         "__iter__": _iter,
         "__contains__": _contains,

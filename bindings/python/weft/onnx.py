@@ -95,6 +95,9 @@ class Model:
             raise TypeError(f"the model has {len(names)} inputs, got {len(args)}")
         given = dict(zip(names, args))
         for name, value in kwargs.items():
+            if name not in names:
+                told = ", ".join(map(repr, names)) or "none"
+                raise ValueError(f"no input is called {name!r}; there are {told}")
             if name in given:
                 raise TypeError(f"the model's input {name!r} is given twice")
             given[name] = value

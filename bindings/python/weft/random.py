@@ -2,6 +2,7 @@
 
 from . import _core
 from ._functions import fill
+from ._other_names import of_module
 
 
 def seed(seed: int) -> None:
@@ -16,3 +17,6 @@ def seed(seed: int) -> None:
 
 __all__ = fill("weft.random", globals()) + ["seed"]
 del fill
+
+__getattr__ = of_module("weft.random")
+del of_module
