@@ -647,8 +647,13 @@ def matrix_rank(x: ArrayLike, /, *, rtol: float | ArrayLike | None = None) -> Ar
 # ---- Signals
 
 
-def _centred(full: Array, before: int, size: int) -> Array:
-    return full[before : before + size]
+def _over_places(function: Any, x1: ArrayLike, x2: ArrayLike, mode: str) -> Array:
+    """function, whose "same" is NumPy's, with SciPy's."""
+    if mode != "same":
+        return function(x1, x2, mode=mode)
+    x1, x2 = asarray(x1), asarray(x2)
+    before = (x2.size - 1) // 2
+    return function(x1, x2, mode="full")[before : before + x1.size]
 
 
 def convolve(x1: ArrayLike, x2: ArrayLike, *, mode: Literal["full", "same", "valid"] = "full") -> Array:
@@ -660,11 +665,7 @@ def convolve(x1: ArrayLike, x2: ArrayLike, *, mode: Literal["full", "same", "val
     >>> wf.signal.convolve(wf.asarray([1.0, 2.0]), wf.asarray([1.0, 1.0, 1.0]), mode="same")
     Array([3., 3.], dtype=float32)
     """
-    if mode != "same":
-        return r.convolve(x1, x2, mode=mode)
-    x1, x2 = asarray(x1), asarray(x2)
-    made = r.convolve(x1, x2, mode="full")
-    return _centred(made, (x2.size - 1) // 2, x1.size)
+    return _over_places(r.convolve, x1, x2, mode)
 
 
 def correlate(x1: ArrayLike, x2: ArrayLike, *, mode: Literal["full", "same", "valid"] = "full") -> Array:
@@ -675,11 +676,7 @@ def correlate(x1: ArrayLike, x2: ArrayLike, *, mode: Literal["full", "same", "va
     >>> wf.signal.correlate(wf.asarray([1.0, 2.0]), wf.asarray([1.0, 1.0, 2.0]), mode="same")
     Array([5., 3.], dtype=float32)
     """
-    if mode != "same":
-        return r.correlate(x1, x2, mode=mode)
-    x1, x2 = asarray(x1), asarray(x2)
-    made = r.correlate(x1, x2, mode="full")
-    return _centred(made, (x2.size - 1) // 2, x1.size)
+    return _over_places(r.correlate, x1, x2, mode)
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:

@@ -56,6 +56,23 @@ View packed(cpu::Executor& executor, const View& view, DType to = DType::f32) {
 template <class Sum>
 constexpr DType kSumType = std::is_same_v<Sum, double> ? DType::f64 : DType::f32;
 
+// The strides of copies of a view's matrices, of so many elements each, over a batch: repeated ones (stride 0) are stored
+// once. And the shape of those that are stored.
+Strides strides_of_copies(const View& view, const Shape& batch, std::int64_t elements) {
+  Strides strides = batch_strides(view);
+  for (int d = batch.rank() - 1; d >= 0; --d) {
+    if (strides[d] == 0) continue;
+    strides[d] = elements;
+    elements *= batch[d];
+  }
+  return strides;
+}
+Shape distinct_of(const Shape& batch, const Strides& strides) {
+  Shape distinct;
+  for (int d = 0; d < batch.rank(); ++d) distinct.push_back(strides[d] == 0 ? 1 : batch[d]);
+  return distinct;
+}
+
 // b in the form that the panel loops need.
 template <class Sum>
 class RightSide {
@@ -157,18 +174,7 @@ class RightSide {
     type_ = direct() ? panel_type<Sum>(view_.dtype) : 0;
     data_ = memory_.data();
     row_ = loops_.width;
-    batch_strides_ = panel_strides();
-  }
-  // Repeated batches (stride 0) are stored once.
-  Strides panel_strides() const {
-    Strides strides = batch_strides(view_);
-    std::int64_t next = panel_elements();
-    for (int d = batch_.rank() - 1; d >= 0; --d) {
-      if (strides[d] == 0) continue;
-      strides[d] = next;
-      next *= batch_[d];
-    }
-    return strides;
+    batch_strides_ = strides_of_copies(view_, batch_, panel_elements());
   }
 
   // True if panels are made directly from b, in its own type; else from a copy in the type of sums.
@@ -178,9 +184,8 @@ class RightSide {
 
   Buffer panels(cpu::Executor& executor) const {
     const View from = direct() ? view_ : packed(executor, view_, kSumType<Sum>);
-    const Strides strides = panel_strides();
-    Shape distinct;
-    for (int d = 0; d < batch_.rank(); ++d) distinct.push_back(strides[d] == 0 ? 1 : batch_[d]);
+    const Strides strides = strides_of_copies(view_, batch_, panel_elements());
+    const Shape distinct = distinct_of(batch_, strides);
     const int type = panel_type<Sum>(from.dtype);
     const std::int64_t size = panel_element_bytes<Sum>(type), n = from.shape()[-1], width = loops_.width,
                        across = ceil_div(n, width);
@@ -428,7 +433,7 @@ class PairSide {
     }
     const bool is_constant = bool(memory_);
     if (!is_constant) memory_ = panels(executor);
-    strides_ = panel_strides();
+    strides_ = strides_of_copies(view_, batch_, elements());
     cpu::say_form([&] {
       return std::pair(std::string(loops_.name),
                        std::string(is_constant ? "b is a constant, packed once" : "b is packed"));
@@ -449,17 +454,6 @@ class PairSide {
   std::int64_t pairs() const { return ceil_div(k_, 2); }
   std::int64_t size() const { return bits(view_.dtype) / 8; }
   std::int64_t elements() const { return ceil_div(view_.shape()[-1], width()) * width() * pairs() * 2; }
-  // Repeated batches (stride 0) are stored once.
-  Strides panel_strides() const {
-    Strides strides = batch_strides(view_);
-    std::int64_t next = elements();
-    for (int d = batch_.rank() - 1; d >= 0; --d) {
-      if (strides[d] == 0) continue;
-      strides[d] = next;
-      next *= batch_[d];
-    }
-    return strides;
-  }
 
   template <class T>
   static void pack(const T* from, std::int64_t down, std::int64_t along, std::int64_t k, std::int64_t cols,
@@ -474,9 +468,8 @@ class PairSide {
   }
 
   Buffer panels(cpu::Executor& executor) const {
-    const Strides strides = panel_strides();
-    Shape distinct;
-    for (int d = 0; d < batch_.rank(); ++d) distinct.push_back(strides[d] == 0 ? 1 : batch_[d]);
+    const Strides strides = strides_of_copies(view_, batch_, elements());
+    const Shape distinct = distinct_of(batch_, strides);
     const std::int64_t n = view_.shape()[-1], across = ceil_div(n, width()), matrices = element_count(distinct);
     const Buffer memory = Buffer::host(static_cast<std::uint64_t>(matrices * elements() * size()));
     const std::int64_t grain = std::max<std::int64_t>(1, 16384 / (k_ * width()));
