@@ -75,6 +75,21 @@ class Graph {
   std::vector<Port> numbers() const;
   std::vector<Port> outputs() const;
 
+  // The same graph on inputs of these shapes: a new one; inputs that are not named keep theirs. Every operation infers
+  // its result anew from its attributes, also in branches and loops, so a graph has other shapes as far as it was
+  // recorded by rules: -1 in reshape(), expand_dims(), squeeze(), flatten_axes(), unflatten(), flip(), slices of x[…] up to
+  // the end. Sizes that are numbers in it stay: those of a broadcast_to() or arange(), the end of a slice(), what a
+  // program computed of x.shape(); and what it left out because it changed nothing, such as a slice of a whole axis,
+  // stays left out. Throws InvalidArgument for a name that no input has, or that is given twice; ShapeError for another
+  // number of axes or negative sizes, and where an operation does not take the new shapes: it names the operation and
+  // its label or line; Unsupported for what optimized() returns, whose views are numbers.
+  //
+  //   Graph one = graph.with_shapes({{"x", {1, 128, 384}}});
+  Graph with_shapes(std::span<const NamedShape> shapes) const;
+  Graph with_shapes(std::initializer_list<NamedShape> shapes) const {
+    return with_shapes(std::span(shapes.begin(), shapes.size()));
+  }
+
   // Text of the whole graph, a node a line, in an order in which it can be computed.
   std::string to_string() const;
   // Graphviz source: what `weft graph` draws.

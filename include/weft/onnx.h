@@ -150,11 +150,7 @@ struct NodeValue {
   bool is_inside = false;  // of a function, branch or loop
 };
 
-// The shape of an input.
-struct NamedShape {
-  std::string name;
-  Shape shape;
-};
+using weft::NamedShape;
 
 // A run in steps, which never waits, for programs that may not, as in a page: where a stage of the run must be read, a
 // step ends. Of one run one step is under way at a time.

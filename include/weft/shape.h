@@ -67,6 +67,12 @@ class Dims {
 using Shape = Dims;
 using Strides = Dims;
 
+// The shape of an input.
+struct NamedShape {
+  std::string name;
+  Shape shape;
+};
+
 // "[2, 3, 4]"; "[]" for a scalar.
 std::string to_string(const Dims& dims);
 

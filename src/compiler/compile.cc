@@ -1,13 +1,13 @@
 #include "weft/compile.h"
 
 #include <algorithm>
-#include <list>
 #include <mutex>
 #include <set>
 
 #include "compiler/compile_now.h"
 #include "compiler/donate.h"
 #include "compiler/executable/impl.h"
+#include "compiler/forms.h"
 #include "compiler/passes/passes.h"
 #include "core/error_context.h"
 #include "core/format.h"
@@ -180,92 +180,40 @@ std::string key_of(const CompileOptions& options) {
 }  // namespace
 
 struct ExecutableCache::State {
-  struct Entry {
-    std::string key;             // the caller's and the options'
-    std::optional<Graph> graph;  // of those that are found by structure
+  // The caller's key and the options', or a graph and the options.
+  struct Key {
+    std::string text;
+    std::optional<Graph> graph = {};
     std::uint64_t hash = 0;
-    std::mutex making;           // of what follows
-    Executable executable;
+    bool operator==(const Key& other) const {
+      if (hash != other.hash || text != other.text || graph.has_value() != other.graph.has_value()) return false;
+      return !graph || graph->equals(*other.graph);
+    }
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const { return std::hash<std::string>()(key.text) ^ key.hash; }
   };
   Device device;
-  std::size_t capacity;
-  std::mutex mutex;                           // of the list
-  std::list<std::shared_ptr<Entry>> entries;  // the most recently used first
-
-  // The entry that `is_wanted` accepts, or a new one.
-  std::shared_ptr<Entry> find(const std::function<bool(const Entry&)>& is_wanted,
-                              const std::function<std::shared_ptr<Entry>()>& make) {
-    const std::lock_guard lock(mutex);
-    const auto it = std::ranges::find_if(entries, [&](const auto& e) { return is_wanted(*e); });
-    if (it != entries.end()) {
-      entries.splice(entries.begin(), entries, it);
-    } else {
-      entries.push_front(make());
-      if (entries.size() > capacity) entries.pop_back();
-    }
-    return entries.front();
-  }
-
-  Executable compiled(Entry& entry, const std::function<Graph()>& build, const CompileOptions& options) {
-    const std::lock_guard lock(entry.making);
-    if (!entry.executable) entry.executable = compile(build(), device, options);
-    return entry.executable;
-  }
-
-  void forget(const std::shared_ptr<Entry>& entry) {
-    const std::lock_guard lock(mutex);
-    entries.remove(entry);
-  }
+  compiler::Forms<Key, compiler::MadeOnce<Executable>, Hash> forms;
 };
 
 ExecutableCache::ExecutableCache(Device device, std::size_t capacity)
-    : state_(std::make_shared<State>()) {
-  state_->device = std::move(device);
-  state_->capacity = std::max<std::size_t>(capacity, 1);
-}
+    : state_(new State{std::move(device), decltype(State::forms)(capacity)}) {}
 
 Executable ExecutableCache::get(const std::string& key, const std::function<Graph()>& build,
                                 const CompileOptions& asked) {
   const CompileOptions options = resolved(asked);
-  const std::string full_key = std::format("{} {}", key, key_of(options));
-  const auto entry = state_->find([&](const State::Entry& e) { return !e.graph && e.key == full_key; },
-                                  [&] {
-                                    auto made = std::make_shared<State::Entry>();
-                                    made->key = full_key;
-                                    return made;
-                                  });
-  try {
-    return state_->compiled(*entry, build, options);
-  } catch (...) {
-    state_->forget(entry);
-    throw;
-  }
+  return state_->forms.get({std::format("{} {}", key, key_of(options))},
+                           [&] { return compile(build(), state_->device, options); });
 }
 
 Executable ExecutableCache::get(const Graph& graph, const CompileOptions& asked) {
   const CompileOptions options = resolved(asked);
-  const std::string key = key_of(options);
-  const std::uint64_t hash = graph.hash();
-  const auto entry = state_->find(
-      [&](const State::Entry& e) { return e.graph && e.hash == hash && e.key == key && e.graph->equals(graph); },
-      [&] {
-        auto made = std::make_shared<State::Entry>();
-        made->key = key;
-        made->graph = graph;
-        made->hash = hash;
-        return made;
-      });
-  try {
-    return state_->compiled(*entry, [&] { return graph; }, options).with_captured(graph.impl().captured());
-  } catch (...) {
-    state_->forget(entry);
-    throw;
-  }
+  return state_->forms
+      .get({key_of(options), graph, graph.hash()}, [&] { return compile(graph, state_->device, options); })
+      .with_captured(graph.impl().captured());
 }
 
-std::size_t ExecutableCache::size() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->entries.size();
-}
+std::size_t ExecutableCache::size() const { return state_->forms.size(); }
 
 }  // namespace weft

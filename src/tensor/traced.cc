@@ -1,7 +1,6 @@
 #include "weft/traced.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -9,6 +8,7 @@
 
 #include "compiler/compile_now.h"
 #include "compiler/device_data.h"
+#include "compiler/forms.h"
 #include "core/format.h"
 #include "graph/differentiation.h"
 #include "graph/graph.h"
@@ -123,13 +123,10 @@ struct Made {
 };
 
 struct Entry {
-  Entry(const Device& d) : device(d) {}  // NOLINT
-  const Device device;
-  std::uint64_t used = 0;
+  explicit Entry(const Device& d) : device(d) {}
+  const Device device;  // in the key by its address, which this keeps from being used again
   RunAhead run_ahead;
-  std::mutex making;
-  std::shared_ptr<Made> made;  // under `making`
-  std::atomic<bool> is_made = false;
+  compiler::MadeOnce<std::shared_ptr<Made>> made;
 };
 
 // An argument as the function sees it, and as the executable gets it.
@@ -232,34 +229,24 @@ struct TracedCalls::State {
   explicit State(CompileOptions o) : options(std::move(o)) {}
   static constexpr std::size_t kMost = 256;
 
-  std::shared_ptr<Entry> entry_of(const std::string& key, const Device& device);
+  std::shared_ptr<Entry> entry_of(std::string key, const Device& device);
   std::shared_ptr<ConstantStore> constants_of(const Device& device);
   std::shared_ptr<Made> make(const Device& device, std::span<const Argument> arguments, const Trace& trace);
 
   const CompileOptions options;
-  std::once_flag told;       // that functions are traced again
-  mutable std::mutex mutex;  // of what follows
-  std::uint64_t now = 0;
-  std::unordered_map<std::string, std::shared_ptr<Entry>> entries;
+  std::once_flag told;  // that functions are traced again
+  compiler::Forms<std::string, Entry> forms{kMost};
+  std::mutex mutex;  // of what follows
   std::vector<std::pair<Device, std::shared_ptr<ConstantStore>>> stores;
 };
 
-std::shared_ptr<Entry> TracedCalls::State::entry_of(const std::string& key, const Device& device) {
-  std::vector<std::shared_ptr<Entry>> dropped;  // after the lock
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<Entry>& slot = entries[key];
-  const bool fresh = !slot;
-  // The device is in the key by its address, which the entry keeps from being used again.
-  if (fresh) slot = std::make_shared<Entry>(device);
-  slot->used = ++now;
-  const std::shared_ptr<Entry> entry = slot;
-  if (!fresh) return entry;
-  const auto drop = [&](auto it) {
-    dropped.push_back(std::move(it->second));
-    return entries.erase(it);
-  };
-  for (auto it = entries.begin(); it != entries.end();) it = is_lost(it->second->device) ? drop(it) : std::next(it);
-  if (entries.size() > kMost) drop(std::ranges::min_element(entries, {}, [](const auto& e) { return e.second->used; }));
+std::shared_ptr<Entry> TracedCalls::State::entry_of(std::string key, const Device& device) {
+  bool is_new = false;
+  std::shared_ptr<Entry> entry = forms.find(std::move(key), [&] {
+    is_new = true;
+    return std::make_shared<Entry>(device);
+  });
+  if (is_new) forms.drop_if([](const std::string&, const Entry& e) { return is_lost(e.device); });
   return entry;
 }
 
@@ -367,24 +354,18 @@ TracedResults TracedCalls::call(std::string key, std::vector<Tensor> tensors, co
     put_number(key, axes.size());
     for (const int axis : axes) put_number(key, static_cast<std::uint64_t>(axis));
   }
-  const std::shared_ptr<Entry> entry = state_->entry_of(key, device);
-  std::shared_ptr<Made> made;
-  {
-    // Threads that want the same one wait for one of them.
-    const std::lock_guard lock(entry->making);
-    if (entry->made && entry->made->captures.replaced()) {
-      std::call_once(state_->told, [] {
-        log(LogLevel::warning,
-            "a compiled function is traced again, since a tensor that it captured was replaced; "
-            "what changes from call to call costs less as an argument");
-      });
-      entry->is_made = false;
-      entry->made.reset();
-    }
-    if (!entry->made) entry->made = state_->make(device, arguments, trace);
-    entry->is_made = true;
-    made = entry->made;
-  }
+  const std::shared_ptr<Entry> entry = state_->entry_of(std::move(key), device);
+  const auto is_current = [&](const std::shared_ptr<Made>& made) {
+    if (!made->captures.replaced()) return true;
+    std::call_once(state_->told, [] {
+      log(LogLevel::warning,
+          "a compiled function is traced again, since a tensor that it captured was replaced; "
+          "what changes from call to call costs less as an argument");
+    });
+    return false;
+  };
+  const std::shared_ptr<Made> made =
+      entry->made.get(is_current, [&] { return state_->make(device, arguments, trace); });
   std::vector<Tensor> outputs;
   if (made->executable) {
     for (std::size_t j = 0; j < made->outputs.size(); ++j) {
@@ -441,16 +422,14 @@ Graph TracedCalls::graph(std::span<const Tensor> arguments, const Trace& trace) 
 }
 
 std::size_t TracedCalls::cached() const {
-  const std::lock_guard lock(state_->mutex);
-  return static_cast<std::size_t>(
-      std::ranges::count_if(state_->entries, [](const auto& e) { return e.second->is_made.load(); }));
+  return state_->forms.count_if([](const Entry& e) { return e.made.is_made(); });
 }
 
 void TracedCalls::clear() {
-  std::unordered_map<std::string, std::shared_ptr<Entry>> entries;  // dropped after the lock
+  state_->forms.clear();
+  std::vector<std::pair<Device, std::shared_ptr<ConstantStore>>> stores;  // dropped after the lock
   const std::lock_guard lock(state_->mutex);
-  entries.swap(state_->entries);
-  state_->stores.clear();
+  stores.swap(state_->stores);
 }
 
 }  // namespace detail
