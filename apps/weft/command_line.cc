@@ -191,7 +191,7 @@ bool is_graph_file(const CLI::App& command, const std::string& model, std::initi
     throw CLI::ValidationError(option,
                                has_suffix(model, ".onnx")
                                    ? "is for directories; --shape gives the sizes of a model of ONNX"
-                                   : "is for models; a graph in a file has the shapes that it was recorded with");
+                                   : "is for models; --shape gives the sizes of a graph in a file");
   }
   return true;
 }

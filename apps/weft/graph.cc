@@ -81,17 +81,17 @@ constexpr const char* kFooter = R"(The picture
 
 Files
   A graph that a program wrote, save("step.safetensors", graph) or f.save("step.safetensors", x) of a compiled
-  function (weft/graph_file.h), is drawn with the shapes that it has. A model of ONNX is drawn for the shapes of --shape;
-  sizes that it leaves open are 1 without it, and its nodes' names are the layers. -o FILE.onnx writes the graph as a
-  model of ONNX instead of a picture, -o FILE.safetensors as a file of Weft's own, which keeps what ONNX has no words
-  for: so both formats become each other.
+  function (weft/graph_file.h), is drawn with the shapes that it has, or those of --shape where sizes are no part
+  of it. A model of ONNX is drawn for the shapes of --shape; sizes that it leaves open are 1 without it, and its nodes'
+  names are the layers. -o FILE.onnx writes the graph as a model of ONNX instead of a picture, -o FILE.safetensors as a
+  file of Weft's own, which keeps what ONNX has no words for: so both formats become each other.
 
 Examples
   weft graph resnet50.onnx --shape batch=8 --compiled -o resnet50.html
   weft graph step.safetensors --compiled -o step.html
   weft graph MODEL --compiled --batch 32 --length 128 -o minilm.html
   weft graph MODEL --depth 0 -o minilm.svg
-  weft graph step.safetensors -o step.onnx
+  weft graph step.safetensors --shape x=8,384 -o step.onnx
   weft graph encoder.onnx --shape ids=1,128 -o encoder.safetensors
   weft graph MODEL -o - | dot -Tpdf > minilm.pdf
 )";
@@ -113,7 +113,7 @@ Graph graph_of(const GraphArguments& a, bool from_file) {
     const auto model = onnx::Model::load(a.model, {.device = Device::cpu()});
     return model.graph(input_shapes(a.model, model.inputs(), a.inputs));
   }
-  if (from_file) return load_graph(a.model);
+  if (from_file) return load_graph_file(a.model, a.inputs);
   const auto encoder = models::SentenceEncoder::load(a.model, Device::cpu(), {.tokenizer = false});
   return encoder.graph(a.batch, a.length);
 }
@@ -155,8 +155,8 @@ void add_graph(CLI::App& app) {
   command->footer(kFooter);
   command->callback([a, command] {
     const bool from_file = is_graph_file(*command, a->model, {"--batch", "--length"});
-    if (command->count("--shape") && !has_suffix(a->model, ".onnx"))
-      throw CLI::ValidationError("--shape", "is for models of ONNX");
+    if (command->count("--shape") && !has_suffix(a->model, ".onnx") && !from_file)
+      throw CLI::ValidationError("--shape", "is for models of ONNX and graphs in files");
     if (a->compiled && is_converted(*a)) {
       throw CLI::ValidationError("--compiled", "is for pictures; a file holds the graph as it was recorded");
     }

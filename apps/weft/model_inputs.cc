@@ -22,6 +22,7 @@
 #include "weft/evaluate.h"
 #include "weft/files.h"
 #include "weft/graph.h"
+#include "weft/graph_file.h"
 #include "weft/random.h"
 #include "weft/text.h"
 
@@ -156,9 +157,9 @@ class Inputs {
     return all;
   }
 
-  std::vector<onnx::NamedShape> shapes() {
+  std::vector<NamedShape> shapes() {
     read_shapes();
-    std::vector<onnx::NamedShape> all;
+    std::vector<NamedShape> all;
     for (const onnx::Port& port : ports_) all.push_back({port.name, filled_shape(port)});
     return all;
   }
@@ -396,6 +397,27 @@ std::string to_text(const onnx::Port& port) {
   return text + "]";
 }
 
+onnx::Port port_of(const Graph::Port& port) {
+  onnx::Port made{.name = port.name, .type = std::format("tensor({})", name(port.type.dtype)), .dtype = port.type.dtype};
+  made.shape.emplace();
+  for (const std::int64_t size : port.type.shape) made.shape->push_back({.size = size});
+  return made;
+}
+std::vector<onnx::Port> ports_of(const Graph& graph) {
+  std::vector<onnx::Port> ports;
+  for (const Graph::Port& port : graph.inputs()) ports.push_back(port_of(port));
+  for (const Graph::Port& port : graph.numbers()) ports.push_back(port_of(port));
+  return ports;
+}
+
+Graph load_graph_file(const fs::path& path, const InputArguments& a) {
+  const Graph graph = load_graph(path);
+  if (a.shapes.empty()) return graph;
+  std::vector<NamedShape> shapes = input_shapes(path, ports_of(graph), a);
+  shapes.resize(graph.inputs().size());  // numbers have none
+  return graph.with_shapes(shapes);
+}
+
 void add_shape_options(CLI::App& command, InputArguments& a) {
   command
       .add_option("--shape", a.shapes,
@@ -510,7 +532,7 @@ std::vector<onnx::NamedValue> make_inputs(const fs::path& model, const std::vect
   return Inputs(model, ports, a, note).make();
 }
 
-std::vector<onnx::NamedShape> input_shapes(const fs::path& model, const std::vector<onnx::Port>& ports,
+std::vector<NamedShape> input_shapes(const fs::path& model, const std::vector<onnx::Port>& ports,
                                            const InputArguments& a) {
   const std::function<void(const std::string&)> none = [](const std::string&) {};
   return Inputs(model, ports, a, none).shapes();

@@ -33,6 +33,13 @@ extern const char* const kModelInputsHelp;
 // "x f32 [n, 3, 224, 224]".
 std::string to_text(const onnx::Port& port);
 
+// The graph in a file, with the shapes that --shape gives its inputs.
+Graph load_graph_file(const std::filesystem::path& path, const InputArguments& arguments);
+// The inputs of a graph, and behind them its numbers, as those of a model: with the shapes that it was recorded with, in
+// place of which make_inputs() and input_shapes() take others.
+std::vector<onnx::Port> ports_of(const Graph& graph);
+onnx::Port port_of(const Graph::Port& port);
+
 // A value for each input of a model, on the cpu. `note` is told what was not said: inputs that are random, sizes that
 // were cut. Throws InvalidArgument, ShapeError and TypeError, which name the input, and what reading files does.
 std::vector<onnx::NamedValue> make_inputs(const std::filesystem::path& model, const std::vector<onnx::Port>& ports,
@@ -48,7 +55,7 @@ std::vector<onnx::NamedValue> text_inputs(const std::vector<onnx::Port>& ports, 
                                           std::size_t length);
 
 // The shapes alone, which --shape and the model give; sizes that both leave open are 1.
-std::vector<onnx::NamedShape> input_shapes(const std::filesystem::path& model, const std::vector<onnx::Port>& ports,
+std::vector<NamedShape> input_shapes(const std::filesystem::path& model, const std::vector<onnx::Port>& ports,
                                            const InputArguments& arguments);
 
 }  // namespace weft::app

@@ -141,7 +141,7 @@ std::vector<std::byte> some_values(const TensorType& type, std::mt19937& rng) {
 void profile_graph_file(const ProfileArguments& a) {
   ReportFiles files(a);
   const Device device = Device::open();
-  const Graph graph = load_graph(a.model);
+  const Graph graph = load_graph_file(a.model, a.inputs);
   Executable exe = compile(graph, device);
   std::mt19937 rng(7);
   std::vector<std::pair<Tensor, std::vector<std::byte>>> inputs;
@@ -286,17 +286,18 @@ void add_profile(CLI::App& app) {
       "of ONNX runs on what weft run makes of its inputs; weft run --profile takes pictures, sounds and texts.\n"
       "Examples\n"
       "  weft profile graph MODEL --batch 32 --length 128 --trace trace.json\n"
-      "  weft profile graph step.safetensors --html step.html\n"
+      "  weft profile graph step.safetensors --shape x=8,384 --html step.html\n"
       "  weft profile graph resnet50.onnx --shape batch=8 --html resnet50.html\n");
   add_shape_options(*graph, a->inputs);
   add_fallback(*graph, a->fallback);
   graph->callback([a, graph] {
     const bool is_onnx = has_suffix(a->model, ".onnx");
-    for (const char* option : {"--shape", "--fallback"}) {
-      if (!is_onnx && graph->count(option)) throw CLI::ValidationError(option, "is for models of ONNX");
-    }
-    if (is_onnx && is_graph_file(*graph, a->model, {"--batch", "--length"})) return profile_onnx(*a);
-    if (is_graph_file(*graph, a->model, {"--batch", "--length"})) return profile_graph_file(*a);
+    const bool from_file = is_graph_file(*graph, a->model, {"--batch", "--length"});
+    if (!is_onnx && graph->count("--fallback")) throw CLI::ValidationError("--fallback", "is for models of ONNX");
+    if (!is_onnx && !from_file && graph->count("--shape"))
+      throw CLI::ValidationError("--shape", "is for models of ONNX and graphs in files");
+    if (is_onnx && from_file) return profile_onnx(*a);
+    if (from_file) return profile_graph_file(*a);
     profile_graph(*a);
   });
   CLI::App* run = command->add_subcommand("run", "Any program that uses Weft; also: weft profile -- PROGRAM ARGS…");

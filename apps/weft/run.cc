@@ -1,9 +1,10 @@
-// weft run: a model of ONNX on given or random inputs.
+// weft run: a model of ONNX, or a graph in a file, on given or random inputs.
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <format>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -17,9 +18,11 @@
 #include "pictures.h"
 #include "profile_output.h"
 #include "tensor_summary.h"
+#include "weft/dynamic_executable.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/files.h"
+#include "weft/graph_file.h"
 #include "weft/onnx.h"
 #include "weft/profile.h"
 
@@ -53,6 +56,11 @@ Examples
   weft run detector.onnx --shape batch=8 --repeat 20 --precision f16 --device gpu
   weft run detector.onnx -i photo.jpg --profile --html profile.html
   weft run detector.onnx -i photo.jpg --compare --device gpu
+  weft run encoder.safetensors --shape x=8,200,384
+
+Graphs
+  A graph in a file runs at other shapes than it was recorded with where these are no part of it: those of --shape, or of
+  the files that are given. Its numbers are inputs of one element.
 )";
 
 void say(const std::string& what) { std::fprintf(stderr, "weft: %s\n", what.c_str()); }
@@ -116,6 +124,48 @@ std::string percentiles(std::vector<double> times) {
                      times[0], at(0.5), at(0.9), at(0.99), times.back());
 }
 
+// What is run: a model of ONNX, or a graph in a file, at whatever shapes its inputs have.
+struct Runnable {
+  std::vector<onnx::Port> inputs, outputs;
+  std::function<std::vector<onnx::PortValue>(const std::vector<onnx::NamedValue>&)> run;
+  std::optional<onnx::Model> model = {};
+  std::uint64_t weight_bytes = 0;
+};
+
+Runnable model_of(const RunArguments& a, const Device& device) {
+  const auto model = onnx::Model::load(a.model, {.device = device, .fallback = fallback_device(a.fallback)});
+  return {.inputs = model.inputs(),
+          .outputs = model.outputs(),
+          .run = [model](const std::vector<onnx::NamedValue>& inputs) { return model.run_values(inputs); },
+          .model = model,
+          .weight_bytes = model.description().weight_bytes};
+}
+
+Runnable graph_of(const RunArguments& a, const Device& device) {
+  const Graph graph = load_graph(a.model);
+  const DynamicExecutable executable(graph, device);
+  const std::size_t count = graph.inputs().size();
+  std::vector<onnx::Port> outputs;
+  for (const Graph::Port& port : graph.outputs()) outputs.push_back(port_of(port));
+  return {.inputs = ports_of(graph), .outputs = std::move(outputs), .run = [=](const std::vector<onnx::NamedValue>& given) {
+            std::vector<Tensor> tensors;
+            std::vector<Number> numbers;
+            for (std::size_t i = 0; i < given.size(); ++i) {
+              const Tensor& x = given[i].value.tensor;
+              if (i < count) {
+                tensors.push_back(to(x, device));
+              } else if (is_integer(x.dtype()) || x.dtype() == DType::boolean) {
+                numbers.emplace_back(cast(x, DType::i64).item<std::int64_t>());
+              } else {
+                numbers.emplace_back(cast(x, DType::f32).item<double>());
+              }
+            }
+            std::vector<onnx::PortValue> all;
+            for (const Tensor& y : executable.run(tensors, numbers)) all.push_back({.tensor = y});
+            return all;
+          }};
+}
+
 void tell_fallback(const onnx::Model& model) {
   const std::vector<onnx::FallbackNode> nodes = model.on_fallback();
   if (nodes.empty()) return;
@@ -135,31 +185,34 @@ void run(const RunArguments& a) {
   const Device device = Device::open();
   set_default_device(device);
   const double loading = seconds_now();
-  const onnx::Model model = onnx::Model::load(a.model, {.device = device, .fallback = fallback_device(a.fallback)});
-  const std::vector<onnx::NamedValue> inputs = make_inputs(a.model, model.inputs(), a, say);
+  const bool is_graph = has_suffix(a.model, ".safetensors");
+  if (is_graph && !a.compare.with.empty()) throw InvalidArgument("--compare is for models of ONNX, and {} is a graph", a.model);
+  if (is_graph && !a.fallback.empty()) throw InvalidArgument("--fallback is for models of ONNX, and {} is a graph", a.model);
+  const Runnable target = is_graph ? graph_of(a, device) : model_of(a, device);
+  const std::vector<onnx::NamedValue> inputs = make_inputs(a.model, target.inputs, a, say);
   if (!a.compare.with.empty()) {
     Output out("-");
-    const bool same = compare(a.model, model, inputs, a.compare, out);
+    const bool same = compare(a.model, *target.model, inputs, a.compare, out);
     out.commit();
-    tell_fallback(model);
+    tell_fallback(*target.model);
     if (!same) throw Reported();
     return;
   }
   const double start = seconds_now();
-  std::vector<onnx::PortValue> outputs = model.run_values(inputs);
+  std::vector<onnx::PortValue> outputs = target.run(inputs);
   device.wait();
   const double first = seconds_now() - start;
   std::vector<double> times;
   for (int i = 1; i < a.repeat; ++i) {
     const double begin = seconds_now();
-    outputs = model.run_values(inputs);
+    outputs = target.run(inputs);
     device.wait();
     times.push_back((seconds_now() - begin) * 1e3);
   }
   if (!a.report.json || !profiled) {
     Output out("-");
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const std::string& name = model.outputs()[i].name;
+      const std::string& name = target.outputs[i].name;
       if (outputs[i].sequence) {
         out.write(std::format("{}: a sequence of {}\n", name, outputs[i].sequence->size()));
         for (std::size_t k = 0; k < outputs[i].sequence->size(); ++k) {
@@ -173,21 +226,22 @@ void run(const RunArguments& a) {
     }
     out.commit();
   }
-  if (!a.output.empty()) write_outputs(a.output, model.outputs(), outputs);
+  if (!a.output.empty()) write_outputs(a.output, target.outputs, outputs);
   say(std::format("on {}; loaded in {:.2f} s, first run {:.3f} s{}", device.name(), start - loading, first,
                   times.empty() ? "" : percentiles(times)));
-  tell_fallback(model);
-  if (model.reads()) say(std::format("{} values were read on the way, since the graph depends on them", model.reads()));
+  if (target.model) tell_fallback(*target.model);
+  if (target.model && target.model->reads())
+    say(std::format("{} values were read on the way, since the graph depends on them", target.model->reads()));
   if (!profiled) return;
   Profiler profiler(device);
   for (int i = 0; i < a.report.runs; ++i) {
     profiler.span("run", [&] {
-      outputs = model.run_values(inputs);
+      outputs = target.run(inputs);
       device.wait();
     });
   }
   write_report(a.report, *files, profiler.finish(), device, fs::path(a.model).filename().string(), {},
-               model.description().weight_bytes);
+               target.weight_bytes);
 }
 
 }  // namespace
@@ -195,8 +249,11 @@ void run(const RunArguments& a) {
 void add_run(CLI::App& app) {
   auto a = std::make_shared<RunArguments>();
   CLI::App* command =
-      app.add_subcommand("run", "Run a model of ONNX on arrays, pictures, sounds, texts or random inputs");
-  command->add_option("MODEL", a->model, "FILE.onnx")->required()->check(check_path);
+      app.add_subcommand("run", "Run a model of ONNX, or a graph in a file, on arrays, pictures, sounds, texts or random inputs");
+  command
+      ->add_option("MODEL", a->model, "FILE.onnx, or a graph in a file: FILE.safetensors, see weft graph")
+      ->required()
+      ->check(check_path);
   add_input_options(*command, *a);
   command->add_option("-o,--output", a->output, "Write the outputs into this directory, or this file; see below")
       ->check(check_path);

@@ -130,6 +130,16 @@ Tensor flip(const Operand& x, const Axes& axes = {});
 Tensor moveaxis(const Operand& x, const Axes& from, const Axes& to);
 // The elements in row-major order, of rank 1. NumPy's ravel.
 Tensor flatten(const Operand& x);
+// x with one axis in place of those from `first` to `last`, whose size is their product: a rule, by which a graph has
+// other shapes (Graph::with_shapes()). PyTorch's flatten of dimensions. Throws InvalidArgument for axes that x does not have,
+// ShapeError if the first is behind the last.
+Tensor flatten_axes(const Operand& x, int first, int last = -1);
+// x with several axes, of these sizes, in place of one: flatten_axes()'s reverse, and a rule as well. One of the sizes may be
+// -1, which follows from the others. PyTorch's unflatten. Throws InvalidArgument for an axis that x does not have,
+// ShapeError if the sizes do not multiply to the axis's.
+//
+//   q = permute(unflatten(q, -1, {heads, -1}), {0, 2, 1, 3});   // [batch, length, width] by heads
+Tensor unflatten(const Operand& x, int axis, const Shape& sizes);
 // The elements, in row-major order, moved up by so many places in x's shape; those that leave the end come in at the
 // beginning.
 Tensor roll(const Operand& x, std::int64_t shift);

@@ -19,6 +19,7 @@
 #include "weft/distributions.h"
 #include "weft/draw.h"
 #include "weft/dtype.h"
+#include "weft/dynamic_executable.h"
 #include "weft/element.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"

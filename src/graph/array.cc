@@ -13,6 +13,7 @@
 #include "graph/function_attributes.h"
 #include "graph/function_row.h"
 #include "graph/functions.h"
+#include "graph/ops/view.h"
 #include "graph/promotion.h"
 #include "weft/error.h"
 #include "weft/indexing.h"
@@ -331,9 +332,8 @@ constexpr Function kDiff = {
       // (More differences than elements leave none.)
       const int n = static_cast<int>(std::min<std::int64_t>(a.n, y.shape()[along]));
       for (int i = 0; i < n; ++i) {
-        const std::int64_t size = y.shape()[along];
-        const Tensor later = slice(y, along, std::min<std::int64_t>(size, 1), size);
-        const Tensor earlier = slice(y, along, 0, std::max<std::int64_t>(size - 1, 0));
+        const Tensor later = slice(y, SliceAttributes{.axis = along, .begin = 1, .end_from_end = true});
+        const Tensor earlier = slice(y, SliceAttributes{.axis = along, .end = -1, .end_from_end = true});
         y = y.dtype() == DType::boolean ? later != earlier : later - earlier;
       }
       return cast(y, type);
@@ -370,9 +370,9 @@ constexpr Function kExpandDims = {
       const std::vector<int> given = a.axes.of(0);
       std::vector<int> places = normalized_axes(given, x.rank() + static_cast<int>(given.size()), "expand_dims");
       std::ranges::sort(places);
-      Shape shape = x.shape();
-      for (const int place : places) shape.insert(place, 1);
-      return reshape(x, shape);
+      Tensor y = x;
+      for (const int place : places) y = expand_dims(y, place);
+      return y;
     }};
 
 struct SqueezeAttributes {
@@ -490,7 +490,7 @@ constexpr Function kFlip = {
     [](const Tensor& x, const FlipAttributes& a) {
       Tensor y = x;
       for (const int axis : normalized_axes(a.axes, x.rank(), "flip")) {
-        y = slice(y, axis, x.shape()[axis] - 1, -1, -1);
+        y = slice(y, SliceAttributes{.axis = axis, .begin = -1, .end = -1, .step = -1, .begin_from_end = true});
       }
       return y;
     }};
@@ -531,7 +531,65 @@ constexpr Function kFlatten = {
      .results = {{"y", "[x's elements]", kSameType}},
      .formula = "y's elements = x's, both in row-major order",
      .summary = "the elements as a tensor of rank 1"},
-    [](const Tensor& x) { return x.rank() == 1 ? x : reshape(x, {x.size()}); }};
+    [](const Tensor& x) { return x.rank() == 1 ? x : reshape(x, {-1}); }};
+
+struct FlattenAxesAttributes {
+  int first = 0, last = -1;
+  void fields(AttributeVisitor& v) {
+    v("first", first, "the first of the axes");
+    v("last", last, -1, "the last of them");
+  }
+};
+constexpr Function kFlattenAxes = {
+    {.name = "flatten_axes",
+     .operands = {{.name = "x", .min_rank = 1}},
+     .results = {{"y", "x's sizes, with one in place of the axes first to last: their product", kSameType}},
+     .formula = "y's elements = x's, both in row-major order",
+     .summary = "neighbouring axes as one"},
+    [](const Tensor& x, const FlattenAxesAttributes& a) {
+      const int first = normalize_axis(a.first, x.rank(), "flatten_axes");
+      const int last = normalize_axis(a.last, x.rank(), "flatten_axes");
+      if (first > last) throw ShapeError("flatten_axes: axis {} is behind axis {} of {}", first, last, to_string(x.type()));
+      if (first == last) return x;
+      ReshapeAttributes rule;
+      for (int d = 0; d < x.rank(); ++d) {
+        if (d > first && d <= last) continue;
+        rule.shape.push_back(-1);
+        rule.kept.push_back(d == first ? -1 : d);
+      }
+      return reshape(x, std::move(rule));
+    }};
+
+struct UnflattenAttributes {
+  int axis = 0;
+  Shape sizes = {};
+  void fields(AttributeVisitor& v) {
+    v("axis", axis, "the axis that becomes several");
+    v("sizes", sizes, "their sizes; one may be -1, which follows from the others");
+  }
+};
+constexpr Function kUnflatten = {
+    {.name = "unflatten",
+     .operands = {{.name = "x", .min_rank = 1}},
+     .results = {{"y", "x's sizes, with sizes in place of the axis", kSameType}},
+     .formula = "y's elements = x's, both in row-major order",
+     .summary = "an axis as several"},
+    [](const Tensor& x, const UnflattenAttributes& a) {
+      const int axis = normalize_axis(a.axis, x.rank(), "unflatten");
+      ReshapeAttributes rule;
+      for (int d = 0; d < x.rank(); ++d) {
+        if (d != axis) {
+          rule.shape.push_back(-1);
+          rule.kept.push_back(d);
+          continue;
+        }
+        for (const std::int64_t size : a.sizes) {
+          rule.shape.push_back(size);
+          rule.kept.push_back(-1);
+        }
+      }
+      return in_function("unflatten", [&] { return reshape(x, std::move(rule)); });
+    }};
 
 struct RollAlongAttributes {
   std::vector<std::int64_t> shifts = {};
@@ -645,7 +703,7 @@ void add_array_functions(FunctionRows& rows) {
   rows.add(kWhere, kDivide, kPositive);
   rows.add(kSum, kProd, kMean, kMax, kMin, kAny, kAll, kCountNonzero, kCumulativeSum, kCumulativeProd, kDiff);
   rows.add(kBroadcastArrays, kExpandDims, kSqueeze, kConcat, kConcatFlattened, kStack, kUnstack, kFlip, kMoveaxis,
-           kFlatten, kRoll, kRollFlattened, kTile, kRepeatFlattened, kDiagonal);
+           kFlatten, kFlattenAxes, kUnflatten, kRoll, kRollFlattened, kTile, kRepeatFlattened, kDiagonal);
 }
 
 // ---- Members that are functions
@@ -827,6 +885,8 @@ std::vector<Tensor> unstack(const Operand& x, int axis) { return kUnstack(x, {ax
 Tensor flip(const Operand& x, const Axes& axes) { return kFlip(x, {axes}); }
 Tensor moveaxis(const Operand& x, const Axes& from, const Axes& to) { return kMoveaxis(x, {from, to}); }
 Tensor flatten(const Operand& x) { return kFlatten(x); }
+Tensor flatten_axes(const Operand& x, int first, int last) { return kFlattenAxes(x, {first, last}); }
+Tensor unflatten(const Operand& x, int axis, const Shape& sizes) { return kUnflatten(x, {axis, sizes}); }
 Tensor roll(const Operand& x, std::int64_t shift) { return kRollFlattened(x, {shift}); }
 Tensor roll(const Operand& x, std::initializer_list<std::int64_t> shifts, const Axes& axes) {
   return kRoll(x, {shifts, axes});

@@ -11,6 +11,7 @@
 
 #include "core/format.h"
 #include "core/in_quotes.h"
+#include "weft/array.h"
 #include "weft/error.h"
 #include "weft/label.h"
 #include "weft/log.h"
@@ -186,13 +187,9 @@ class Builder {
   void end_layers() { outer_.clear(); }
   // [batch, length, heads · dim] → [batch, heads, length, dim]
   static Tensor split_heads(const Tensor& x, std::int64_t heads) {
-    const Shape& s = x.shape();
-    return permute(reshape(x, {s[0], s[1], heads, s[2] / heads}), {0, 2, 1, 3});
+    return permute(unflatten(x, 2, {heads, -1}), {0, 2, 1, 3});
   }
-  static Tensor merge_heads(const Tensor& x) {
-    const Shape& s = x.shape();
-    return reshape(permute(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
-  }
+  static Tensor merge_heads(const Tensor& x) { return flatten_axes(permute(x, {0, 2, 1, 3}), 2); }
 
  private:
   Graph& graph_;
@@ -358,7 +355,7 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
   // Layers: attention and feed-forward, each followed by its residual and norm.
   const double scale = 1.0 / std::sqrt(static_cast<double>(config.hidden / config.heads));
   part.emplace("mask");
-  const Tensor hidden_keys = select(reshape(visible, {batch, 1, 1, length}), graph.scalar(0, DType::f32),
+  const Tensor hidden_keys = select(expand_dims(visible, {1, 2}), graph.scalar(0, DType::f32),
                                     graph.scalar(-std::numeric_limits<double>::infinity(), DType::f32));
   part.reset();
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
@@ -383,7 +380,7 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
   b.end_layers();
 
   const Tokens tokens{.vectors = x,
-                      .lengths = reshape(lengths, {batch, 1, 1}),
+                      .lengths = expand_dims(lengths, {1, 2}),
                       .position = expand_dims(position, 2),
                       .pooled = expand_dims(visible, 2),
                       .first = unpooled};
@@ -395,11 +392,11 @@ Tensor sentence_vectors(const Tensor& x, const Tensor& lengths, const SentenceCo
                         std::span<const DenseWeights> dense, std::int64_t unpooled) {
   Graph names;
   Builder b(names);
-  const std::int64_t batch = x.shape()[0], length = x.shape()[1];
+  const std::int64_t length = x.shape()[1];
   std::vector<std::int32_t> steps(static_cast<std::size_t>(length));
   std::iota(steps.begin(), steps.end(), 0);
   const Tensor position = Graph::constant(TensorData::of<std::int32_t>(DType::i32, {1, length, 1}, steps), "positions");
-  const Tensor of_rows = reshape(lengths, {batch, 1, 1});
+  const Tensor of_rows = expand_dims(lengths, {1, 2});
   return vectors_of(
       b, {.vectors = x, .lengths = of_rows, .position = position, .pooled = less(position, of_rows), .first = unpooled},
       sentence, dense);

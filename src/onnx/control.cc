@@ -444,7 +444,8 @@ ValueNames scan_written(const Written& w) {
   GraphWriter& writer = w.writer();
   const auto carried = static_cast<std::size_t>(w.integer("carries")),
              sliced = static_cast<std::size_t>(w.integer("slices"));
-  const std::int64_t length = w.integer("length"), way = w.flag("reverse");
+  const std::int64_t given = w.integer("length"), way = w.flag("reverse");
+  const std::int64_t length = given == -1 && sliced > 0 ? w.type(carried).shape[0] : given;
   const bool keeps = w.flag("keep_carries");
   // The index of the slice is one more that is scanned.
   const std::string places =

@@ -611,10 +611,14 @@ std::string broadcast_written(const Written& w) {
 std::string identity_written(const Written& w) { return w.in(0); }
 
 std::string slice_written(const Written& w) {
-  const std::int64_t step = w.has("step") ? w.integer("step") : 1, end = w.integer("end");
+  const std::int64_t step = w.has("step") ? w.integer("step") : 1, axis = w.integer("axis");
+  const auto place = [&](std::string_view name, std::string_view from_end) {
+    return w.integer(name) + (w.flag(from_end) ? w.type(0).shape[static_cast<int>(axis)] : 0);
+  };
+  const std::int64_t end = place("end", "end_from_end");
   // Down to the first element: behind the end of all numbers.
   const bool first = step < 0 && end < 0;
-  return w.slice(w.in(0), w.integer("axis"), w.integer("begin"),
+  return w.slice(w.in(0), axis, place("begin", "begin_from_end"),
                  first ? std::numeric_limits<std::int64_t>::min() + 1 : end, step);
 }
 

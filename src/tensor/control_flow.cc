@@ -202,7 +202,7 @@ std::vector<Tensor> scan(const Loop& loop, std::span<const Tensor> carries, std:
   if (Trace::defined(results).empty()) return {results.begin(), results.end()};
   std::vector<Tensor> inputs = Trace::defined(carries), outside;
   const std::vector<Tensor> sliced = Trace::defined(xs);
-  ScanLoopAttributes attributes{.length = loop.length,
+  ScanLoopAttributes attributes{.length = sliced.empty() ? loop.length : -1,
                                 .carries = static_cast<int>(inputs.size()),
                                 .slices = static_cast<int>(sliced.size()),
                                 .reverse = loop.reverse};

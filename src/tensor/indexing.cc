@@ -6,6 +6,7 @@
 #include "core/error_context.h"
 #include "core/format.h"
 #include "graph/ops/index.h"
+#include "graph/ops/view.h"
 #include "graph/promotion.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -36,6 +37,8 @@ struct Axis {
   int of_x = -1;                                // axis of x; -1: a new one
   std::int64_t begin = 0, count = 0, step = 1;  // elements of x's axis
   Tensor indices;                               // of kind tensor
+  // What was asked for, as far as it counts from the end, so that it is the same at other shapes.
+  std::optional<SliceAttributes> rule = {};
 };
 
 // As NumPy: an axis of a mask has the size of the one that it indexes, or none, so that it chooses nothing.
@@ -128,7 +131,10 @@ class Selection {
       if (*i < -n || *i >= n) {
         throw IndexError("{}: index {} is outside of axis {} of {}", function_, *i, next_, to_string(x_.type()));
       }
-      axes_.push_back({Axis::integer, next_++, *i < 0 ? *i + n : *i, 1, 1, {}});
+      Axis axis{Axis::integer, next_, *i < 0 ? *i + n : *i, 1, 1, {}};
+      if (*i < 0) axis.rule = {next_, *i, *i + 1, 1, true, true};
+      axes_.push_back(std::move(axis));
+      ++next_;
     } else if (const auto* s = std::get_if<Slice>(&index.value())) {
       add_slice(*s);
     } else if (std::holds_alternative<NewAxis>(index.value())) {
@@ -150,7 +156,20 @@ class Selection {
     const std::int64_t span = s.step > 0 ? end - begin : begin - end;
     const std::int64_t count =
         span <= 0 ? 0 : static_cast<std::int64_t>((static_cast<std::uint64_t>(span) - 1) / size) + 1;
-    axes_.push_back({Axis::plain, next_++, count == 0 ? 0 : begin, count, count <= 1 ? 1 : s.step, {}});
+    Axis axis{Axis::plain, next_, count == 0 ? 0 : begin, count, count <= 1 ? 1 : s.step, {}};
+    // A number past the end is cut off there, and one before the beginning is the beginning.
+    SliceAttributes rule{next_, begin, end, s.step};
+    if (s.begin ? (*s.begin < 0 && *s.begin >= -n) || (*s.begin >= n && s.step < 0) : s.step < 0) {
+      rule.begin = s.begin && *s.begin < 0 ? *s.begin : -1;
+      rule.begin_from_end = true;
+    }
+    if (s.end ? (*s.end < 0 && *s.end >= -n) || (*s.end > n && s.step > 0) : s.step > 0) {
+      rule.end = s.end && *s.end < 0 ? *s.end : 0;
+      rule.end_from_end = true;
+    }
+    if (count > 0 && (rule.begin_from_end || rule.end_from_end)) axis.rule = rule;
+    axes_.push_back(std::move(axis));
+    ++next_;
   }
 
   void add_tensor(const Tensor& t) {
@@ -205,16 +224,22 @@ class Selection {
     Tensor y = x_;
     for (const Axis& a : axes_) {
       if (a.of_x < 0 || a.kind == Axis::tensor) continue;
+      if (a.rule) {
+        y = slice(y, *a.rule);  // y itself if that is the whole axis
+        continue;
+      }
       if (a.begin == 0 && a.step == 1 && a.count == x_.shape()[a.of_x]) continue;
       // The end is exclusive, in the direction of the step; -1 reaches element 0.
       const std::int64_t last = a.begin + (a.count - 1) * a.step;
       y = a.count == 0 ? slice(y, a.of_x, 0, 0) : slice(y, a.of_x, a.begin, a.step > 0 ? last + 1 : last - 1, a.step);
     }
-    Shape shape;
+    ReshapeAttributes left;
     for (const Axis& a : axes_) {
-      if (a.kind != Axis::integer) shape.push_back(a.of_x < 0 ? 1 : y.shape()[a.of_x]);
+      if (a.kind == Axis::integer) continue;
+      left.shape.push_back(a.of_x < 0 ? 1 : -1);
+      left.kept.push_back(a.of_x);
     }
-    return weft::reshape(y, shape);  // y itself if that is its shape
+    return weft::reshape(y, std::move(left));  // y itself if that is its shape
   }
 
   // The axis of the k-th index tensor in sliced().

@@ -380,18 +380,26 @@ OpPtr ScanLoopOp::with_subgraphs(std::vector<GraphPtr> graphs) const {
   return make_op<ScanLoopOp>(a, Graphs{graphs[0]});
 }
 
+std::int64_t ScanLoopOp::turns(std::span<const TensorType> inputs) const {
+  if (a.length != -1 || a.slices == 0) return a.length;
+  const TensorType& sliced = inputs[static_cast<std::size_t>(a.carries)];
+  if (sliced.shape.empty()) throw ShapeError("scan: {} has no axis to go along", weft::to_string(sliced));
+  return sliced.shape[0];
+}
+
 std::vector<TensorType> ScanLoopOp::infer(std::span<const TensorType> inputs) const {
-  if (a.length < 0 || a.length > std::numeric_limits<std::int32_t>::max()) {
-    throw InvalidArgument("scan: {} turns, expected 0 to 2147483647", a.length);
-  }
   require_counts("scan", inputs.size(), a.carries, a.slices);
+  const std::int64_t length = turns(inputs);
+  if (length < 0 || length > std::numeric_limits<std::int32_t>::max()) {
+    throw InvalidArgument("scan: {} turns, expected 0 to 2147483647", length);
+  }
   const TensorType index{DType::i32, {}};
   require_numbers("scan", *graphs_[0], std::span(&index, 1));
   const auto stacked = [&](TensorType type) {
     if (type.shape.rank() == kMaxRank) {
       throw ShapeError("scan: {} of each turn would be stacked to more than {} axes", weft::to_string(type), kMaxRank);
     }
-    type.shape.insert(0, a.length);
+    type.shape.insert(0, length);
     return type;
   };
   const std::vector<TensorType> own = input_types(*graphs_[0]);
@@ -432,7 +440,8 @@ std::vector<Tensor> ScanLoopOp::expanded(std::span<const Tensor> inputs) const {
   std::vector<Tensor> operands;
   append(operands, inputs.first(carries));
   for (std::size_t i = carries; i < results.size(); ++i) operands.push_back(zeros_of(results[i]));
-  if (a.length == 0) return operands;
+  const std::int64_t length = turns(types_of(inputs));
+  if (length == 0) return operands;
   append(operands, inputs.subspan(carries));
   const GraphPtr body = make_subgraph(
       types_of(operands), graphs_[0].get(), [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
@@ -457,7 +466,7 @@ std::vector<Tensor> ScanLoopOp::expanded(std::span<const Tensor> inputs) const {
         }
         return made;
       });
-  ScanLoopAttributes plain{.length = a.length, .carries = static_cast<int>(results.size()), .reverse = a.reverse};
+  ScanLoopAttributes plain{.length = length, .carries = static_cast<int>(results.size()), .reverse = a.reverse};
   return apply_all(make_op<ScanLoopOp>(plain, Graphs{body}), std::move(operands));
 }
 
@@ -472,7 +481,7 @@ std::vector<Tensor> scanned(std::span<const Tensor> carries, std::span<const Ten
   like.number("index", DType::i32);
   const GraphPtr graph = make_subgraph(types_in_turn(operands, carries.size(), slices.size()), &like,
                                        [&](std::span<const Tensor> x, std::span<const Tensor>) { return body(x); });
-  const ScanLoopAttributes loop{.length = slices[0].shape()[0],
+  const ScanLoopAttributes loop{.length = -1,
                                 .carries = static_cast<int>(carries.size()),
                                 .slices = static_cast<int>(slices.size()),
                                 .reverse = reverse};
@@ -489,7 +498,7 @@ std::vector<Tensor> ScanLoopOp::on_lists(std::span<const Tensor> inputs) const {
   for (std::size_t i = 0; i < lists.size(); ++i) {
     if (!is_full(own[i])) continue;
     Shape shape{element_count(own[i].shape)};
-    if (i >= carries && i < carries + slices) shape.insert(0, a.length);
+    if (i >= carries && i < carries + slices) shape.insert(0, inputs[i].shape()[0]);
     lists[i] = reshape(lists[i], shape);
   }
   const GraphPtr body = make_subgraph(types_in_turn(lists, carries, slices), graphs_[0].get(),
@@ -551,7 +560,7 @@ Derivatives ScanLoopOp::vjp(const Differentiated& node, std::span<const Tensor> 
   const std::size_t back_slices = inputs.size() - back_carries;
   append(inputs, node.inputs.subspan(carries + slices));
   const std::vector<TensorType> types = types_in_turn(inputs, back_carries, back_slices);
-  const ScanLoopAttributes backward{.length = a.length,
+  const ScanLoopAttributes backward{.length = back_slices > 0 ? -1 : a.length,
                                     .carries = static_cast<int>(back_carries),
                                     .slices = static_cast<int>(back_slices),
                                     .reverse = !a.reverse};

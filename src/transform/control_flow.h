@@ -70,12 +70,12 @@ class WhileLoopOp final : public ControlFlowOp<WhileLoopAttributes, 2> {
 };
 
 struct ScanLoopAttributes {
-  std::int64_t length = 0;
+  std::int64_t length = 0;  // of one that slices operands -1
   int carries = 0, slices = 0;
   bool reverse = false, keep_carries = false;
 
   void fields(AttributeVisitor& v) {
-    v("length", length, "how many turns there are");
+    v("length", length, "how many turns there are; -1: as many as the operands that are sliced have slices");
     v("carries", carries, "how many of the operands each turn makes again");
     v("slices", slices, 0, "how many operands behind them each turn sees a slice of, along the first axis");
     v("reverse", reverse, false, "from the last slice to the first");
@@ -93,6 +93,8 @@ class ScanLoopOp final : public ControlFlowOp<ScanLoopAttributes, 1> {
   OpPtr with_subgraphs(std::vector<GraphPtr> graphs) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   OpPtr with_more_results() const override;  // with keep_carries
+  // How many turns there are for operands of these types.
+  std::int64_t turns(std::span<const TensorType> inputs) const;
   // The loop as one whose operands are all carries, or what every turn sees: the compiler's form.
   bool is_plain() const;
   std::vector<Tensor> expanded(std::span<const Tensor> inputs) const;

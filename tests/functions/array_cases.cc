@@ -74,6 +74,12 @@ void add_array_cases(NamedCases& c) {
   c.same("unstack", {x}, {{"axis", Number(1)}}, unstack(x, 1));
   c.same("flip", {x}, {{"axes", Integers{0, 2}}}, flip(x, {0, 2}));
   c.same("flip", {x}, {}, flip(x));
+  c.same("flatten_axes", {x}, {{"first", Number(1)}}, flatten_axes(x, 1));
+  c.same("flatten_axes", {x}, {{"first", Number(0)}, {"last", Number(-2)}}, flatten_axes(x, 0, 1));
+  c.refused("flatten_axes", {x}, {{"first", Number(2)}, {"last", Number(0)}}, [&] { flatten_axes(x, 2, 0); });
+  c.same("unflatten", {x}, {{"axis", Number(1)}, {"sizes", Integers{2, -1}}}, unflatten(x, 1, {2, -1}));
+  c.same("unflatten", {x}, {{"axis", Number(-1)}, {"sizes", Integers{5, 1}}}, unflatten(x, 2, {5, 1}));
+  c.refused("unflatten", {x}, {{"axis", Number(1)}, {"sizes", Integers{3, -1}}}, [&] { unflatten(x, 1, {3, -1}); });
   c.same("moveaxis", {x}, {{"from", Integers{0, 1}}, {"to", Integers{-1, 0}}}, moveaxis(x, {0, 1}, {-1, 0}));
   c.same("flatten", {x}, {}, flatten(x));
   c.same("roll", {x}, {{"shifts", Integers{1, -2}}, {"axes", Integers{2, 0}}}, roll(x, {1, -2}, {2, 0}));

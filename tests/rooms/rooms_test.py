@@ -28,7 +28,7 @@ ROOMS = [
     ("functions", "core kernels graph", "fft losses numeric rotary_embedding segments sets signal special statistics"),
     ("transform", "core graph", ""),
     ("compiler", "core gpu cpu device kernels graph transform", "calibration compile"),
-    ("tensor", "core gpu cpu device files kernels graph functions transform compiler", "control_flow derivatives evaluate files graph_file print random"
+    ("tensor", "core gpu cpu device files kernels graph functions transform compiler", "control_flow derivatives dynamic_executable evaluate files graph_file print random"
                                                                              " traced"),
     ("profile", "core kernels compiler", "profile_report"),
     ("models", "core cpu files text graph compiler tensor", "models"),

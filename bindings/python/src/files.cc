@@ -3,7 +3,7 @@
 
 #include "weft/files.h"
 
-#include "weft/compile.h"
+#include "weft/dynamic_executable.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/graph_file.h"
@@ -35,22 +35,27 @@ void add_files(nb::module_& m) {
   m.def("save_graph", [](const std::string& path, const Graph& graph) { released([&] { save(path, graph); }); });
   m.def("load_graph", [](const std::string& path) { return released([&] { return load_graph(path); }); });
 
-  nb::class_<Executable>(m, "Executable")
+  nb::class_<DynamicExecutable>(m, "DynamicExecutable")
+      .def(nb::init<const Graph&, const Device&>())
       // Of inputs and numbers in the graph's order.
-      .def("__call__", [](Executable& e, const Graph& graph, nb::handle inputs, nb::handle numbers) {
-        std::vector<Tensor> given = tensors_in(inputs);
-        std::vector<Number> values;
-        for (const nb::handle n : nb::borrow<nb::object>(numbers)) values.push_back(number_from(n).value_or(Number()));
-        std::vector<Tensor> outputs;
-        released([&] {
-          for (Tensor& x : given) x = to(x, e.device());
-          for (const Graph::Port& p : graph.outputs()) outputs.emplace_back(e.device(), p.type.dtype, p.type.shape);
-          e.run(given, outputs, values);
-        });
-        return arrays(outputs);
-      });
-  m.def("compile_graph", [](const Graph& graph, const Device& device) {
-    return released([&] { return compile(graph, device); });
+      .def("__call__",
+           [](const DynamicExecutable& e, nb::handle inputs, nb::handle numbers) {
+             std::vector<Tensor> given = tensors_in(inputs);
+             std::vector<Number> values;
+             for (const nb::handle n : nb::borrow<nb::object>(numbers)) values.push_back(number_from(n).value_or(Number()));
+             return arrays(released([&] {
+               for (Tensor& x : given) x = to(x, e.device());
+               return e.run(given, values);
+             }));
+           })
+      .def_prop_ro("cached", &DynamicExecutable::cached);
+  m.def("graph_with_shapes", [](const Graph& graph, nb::dict shapes) {
+    std::vector<NamedShape> all;
+    for (const auto& [name, shape] : shapes) {
+      NamedShape& one = all.emplace_back(NamedShape{nb::cast<std::string>(name), {}});
+      for (const nb::handle size : nb::borrow<nb::object>(shape)) one.shape.push_back(nb::cast<std::int64_t>(size));
+    }
+    return graph.with_shapes(all);
   });
   // Names of inputs, numbers and outputs.
   m.def("graph_ports", [](const Graph& graph) {

@@ -52,7 +52,12 @@ def load_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 class GraphFunction:
-    """A graph of a file as a function of arrays, by their places or the names of its inputs."""
+    """A graph of a file as a function of arrays, by their places or the names of its inputs.
+
+    Arrays may have other shapes than it was recorded with where sizes are no part of the graph: reshape() with a -1,
+    unflatten(), flatten_axes(), expand_dims() and x[1:] are rules, reshape() to numbers alone is none, and a ValueError
+    then says where. It is compiled for shapes when they first come, and 32 of them are kept.
+    """
 
     def __init__(self, graph: Any) -> None:
         self.graph = graph
@@ -73,11 +78,20 @@ class GraphFunction:
             raise TypeError(f"the graph needs the inputs {missing}")
         device = _core.default_device()
         if device not in self._executables:
-            self._executables[device] = _core.compile_graph(self.graph, device)
-        made = self._executables[device](
-            self.graph, [asarray(given[n]) for n in self.inputs], [given[n] for n in self.numbers]
-        )
+            self._executables[device] = _core.DynamicExecutable(self.graph, device)
+        made = self._executables[device]([asarray(given[n]) for n in self.inputs], [given[n] for n in self.numbers])
         return made[0] if len(made) == 1 else dict(zip(self.outputs, made))
+
+    def with_shapes(self, shapes: dict[str, Iterable[int]]) -> GraphFunction:
+        """The same graph for inputs of these shapes, as str() shows it and weft.onnx.save() writes it.
+
+        >>> import weft as wf
+        >>> wf.compile(lambda x: x * 2).save("f.safetensors", wf.ones(3))
+        >>> f = wf.load_graph("f.safetensors")
+        >>> f.with_shapes({f.inputs[0]: (2,)})(wf.ones(2))
+        Array([2., 2.], dtype=float32)
+        """
+        return GraphFunction(_core.graph_with_shapes(self.graph, {n: tuple(s) for n, s in shapes.items()}))
 
     def __str__(self) -> str:
         return str(self.graph)
@@ -89,8 +103,11 @@ def load_graph(path: str | os.PathLike[str]) -> GraphFunction:
     >>> import weft as wf
     >>> f = wf.compile(lambda x: x * 2)
     >>> f.save("f.safetensors", wf.ones(3))
-    >>> wf.load_graph("f.safetensors")(wf.asarray([1.0, 2.0, 3.0]))
+    >>> g = wf.load_graph("f.safetensors")
+    >>> g(wf.asarray([1.0, 2.0, 3.0]))
     Array([2., 4., 6.], dtype=float32)
+    >>> g(wf.asarray([1.0, 2.0]))
+    Array([2., 4.], dtype=float32)
     """
     return GraphFunction(_core.load_graph(os.fspath(path)))
 

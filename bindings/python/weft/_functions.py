@@ -35,7 +35,7 @@ MODULES: dict[str, str] = {
         compress scatter_elements
 
         broadcast_arrays broadcast_to flip flatten=ravel matrix_transpose moveaxis permute=permute_dims
-        stack unstack tile tril triu diag diagonal pad
+        stack unstack unflatten flatten_axes tile tril triu diag diagonal pad
         vecdot inner outer kron cross trace multi_dot
         polyval polyfit vander interp gradient gradients unwrap convolve correlate
         contiguous optimization_barrier logspace geomspace one_hot

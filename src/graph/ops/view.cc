@@ -51,7 +51,34 @@ Shape completed(const Shape& from, Shape to) {
 
 }  // namespace
 
-Shape ReshapeOp::shape_of(const Shape& x) const { return completed(x, a.shape); }
+Shape ReshapeOp::shape_of(const Shape& x) const {
+  if (a.kept.empty()) return completed(x, a.shape);
+  if (a.kept.size() != static_cast<std::size_t>(a.shape.rank())) {
+    throw ShapeError("reshape: {} kept axes for {} sizes", a.kept.size(), a.shape.rank());
+  }
+  // What is not kept has as many elements before and after, also where a size that is kept is 0.
+  Shape from, to, whole = a.shape;
+  for (int d = 0; d < x.rank(); ++d) {
+    const auto uses = std::ranges::count(a.kept, d);
+    if (uses > 1) throw ShapeError("reshape: axis {} of {} is kept {} times", d, weft::to_string(x), uses);
+    if (uses == 0) from.push_back(x[d]);
+  }
+  for (int i = 0; i < whole.rank(); ++i) {
+    const int axis = a.kept[static_cast<std::size_t>(i)];
+    if (axis < -1 || axis >= x.rank()) throw ShapeError("reshape: {} has no axis {} to keep", weft::to_string(x), axis);
+    if (axis < 0) to.push_back(whole[i]);
+  }
+  const Shape rest = completed(from, to);
+  if (element_count(rest) != element_count(from)) {
+    throw ShapeError("reshape: the axes of {} that are not kept, {}, have {} elements, {} has {}", weft::to_string(x),
+                     weft::to_string(from), element_count(from), weft::to_string(rest), element_count(rest));
+  }
+  for (int i = 0, next = 0; i < whole.rank(); ++i) {
+    const int axis = a.kept[static_cast<std::size_t>(i)];
+    whole[i] = axis < 0 ? rest[next++] : x[axis];
+  }
+  return whole;
+}
 
 std::vector<TensorType> ReshapeOp::infer(std::span<const TensorType> in) const {
   const Shape shape = shape_of(in[0].shape);
@@ -102,7 +129,21 @@ Tensor BroadcastOp::simplified(std::span<const Tensor> x) const {
 }
 
 Tensor SliceOp::simplified(std::span<const Tensor> x) const {
-  return a.step == 1 && a.begin == 0 && a.size() == x[0].shape()[a.axis] ? x[0] : Tensor();
+  const std::int64_t n = x[0].shape()[a.axis];
+  const SliceAttributes now = a.of(n);
+  if (now.step == 1 && now.begin == 0 && now.size() == n) return x[0];
+  return a.begin_from_end || a.end_from_end ? slice(x[0], now) : Tensor();
+}
+
+SliceAttributes SliceAttributes::of(std::int64_t n) const {
+  SliceAttributes now = *this;
+  const auto resolve = [&](std::int64_t& at, bool& from_end) {
+    if (from_end && add_overflows(at, n, at)) throw IndexError("slice: {} from the end of {} elements", at, n);
+    from_end = false;
+  };
+  resolve(now.begin, now.begin_from_end);
+  resolve(now.end, now.end_from_end);
+  return now;
 }
 
 std::int64_t SliceAttributes::size() const {
@@ -117,20 +158,24 @@ std::int64_t SliceAttributes::size() const {
 std::vector<TensorType> SliceOp::infer(std::span<const TensorType> in) const {
   const Shape& shape = in[0].shape;
   const std::int64_t n = shape[a.axis];
-  const bool inside = a.step > 0 ? a.begin >= 0 && a.end <= n : a.begin < n && a.end >= -1;
-  if (a.step == 0 || (a.size() > 0 && !inside)) {
-    throw IndexError("slice: from {} to {} by {} leaves axis {} of {}", a.begin, a.end, a.step, a.axis,
+  const SliceAttributes now = a.of(n);
+  const std::int64_t count = now.size();
+  const bool inside = now.step > 0 ? now.begin >= 0 && now.end <= n : now.begin < n && now.end >= -1;
+  if (now.step == 0 || (count > 0 && !inside)) {
+    throw IndexError("slice: from {} to {} by {} leaves axis {} of {}", now.begin, now.end, now.step, a.axis,
                      weft::to_string(shape));
   }
   Shape result = shape;
-  result[a.axis] = a.size();
+  result[a.axis] = count;
   return {{in[0].dtype, result}};
 }
 
 std::optional<Placement> SliceOp::view_layout(const Layout& x) const {
-  Placement p{a.size() > 0 ? a.begin * x.strides[a.axis] : 0, x};
-  p.layout.shape[a.axis] = a.size();
-  if (a.size() > 1) p.layout.strides[a.axis] = x.strides[a.axis] * a.step;
+  const SliceAttributes now = a.of(x.shape[a.axis]);
+  const std::int64_t count = now.size();
+  Placement p{count > 0 ? now.begin * x.strides[a.axis] : 0, x};
+  p.layout.shape[a.axis] = count;
+  if (count > 1) p.layout.strides[a.axis] = x.strides[a.axis] * now.step;
   return p;
 }
 
@@ -167,11 +212,27 @@ std::optional<Placement> WindowsOp::view_layout(const Layout& x) const { return 
 
 // ---- Derivatives: views are linear, and a tangent goes the way of its value.
 
+// Sizes that are kept are kept on the way back; of the others one follows from the rest.
 Derivatives ReshapeOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
-  return std::vector{reshape(g[0], node.inputs[0].shape())};
+  const Shape& x = node.inputs[0].shape();
+  if (a.kept.empty()) return std::vector{reshape(g[0], x)};
+  ReshapeAttributes back{x, std::vector<int>(static_cast<std::size_t>(x.rank()), -1)};
+  int open = -1, count = 0;
+  for (int d = 0; d < x.rank(); ++d) {
+    const auto at = std::ranges::find(a.kept, d);
+    if (at == a.kept.end()) {
+      open = d;
+      ++count;
+    } else {
+      back.kept[static_cast<std::size_t>(d)] = static_cast<int>(at - a.kept.begin());
+      back.shape[d] = -1;
+    }
+  }
+  if (count == 1) back.shape[open] = -1;
+  return std::vector{reshape(g[0], std::move(back))};
 }
-Derivatives ReshapeOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
-  return std::vector{reshape(t[0], node.outputs[0].shape())};
+Derivatives ReshapeOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
+  return std::vector{reshape(t[0], a)};
 }
 std::optional<Batched> ReshapeOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   const Tensor first = batch_first(in[0], axes[0], 0);
@@ -222,10 +283,11 @@ std::vector<Tensor> BroadcastOp::vmap_in_order(const BatchInOrder& batch) const 
 // The elements go back to where they came from, with zeros between them.
 Derivatives SliceOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
   const Shape& whole = node.inputs[0].shape();
-  const std::int64_t n = whole[a.axis], count = a.size(), step = a.step < 0 ? -a.step : a.step;
+  const SliceAttributes now = a.of(whole[a.axis]);
+  const std::int64_t n = whole[a.axis], count = now.size(), step = a.step < 0 ? -a.step : a.step;
   if (count == 0) return std::vector{Tensor()};
   Tensor x = a.step < 0 ? flip(g[0], a.axis) : g[0];
-  const std::int64_t begin = a.step < 0 ? a.begin + (count - 1) * a.step : a.begin;
+  const std::int64_t begin = a.step < 0 ? now.begin + (count - 1) * a.step : now.begin;
   const auto padded = [](const Tensor& t, int axis, std::int64_t before, std::int64_t after) {
     std::vector<std::int64_t> low(static_cast<std::size_t>(t.rank()), 0), high = low;
     low[static_cast<std::size_t>(axis)] = before;
@@ -263,13 +325,17 @@ std::optional<Batched> WindowsOp::vmap(std::span<const Tensor> in, std::span<con
 }
 
 Derivatives SliceOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
-  return std::vector{slice(t[0], a.axis, a.begin, a.end, a.step)};
+  return std::vector{slice(t[0], a)};
 }
 std::optional<Batched> SliceOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  return batched(slice(batch_first(in[0], axes[0], 0), a.axis + 1, a.begin, a.end, a.step));
+  SliceAttributes behind = a;
+  ++behind.axis;
+  return batched(slice(batch_first(in[0], axes[0], 0), behind));
 }
 std::vector<Tensor> SliceOp::vmap_in_order(const BatchInOrder& batch) const {
-  return {slice(along_axis_in_order(batch, 0, a.axis), 1, a.begin, a.end, a.step)};
+  SliceAttributes along = a;
+  along.axis = 1;
+  return {slice(along_axis_in_order(batch, 0, a.axis), along)};
 }
 
 std::vector<TensorType> StridedOp::infer(std::span<const TensorType> in) const {
@@ -289,6 +355,37 @@ Tensor reshape(const Operand& x, const Shape& shape) {
   if (target == x.shape()) return x;
   if (op_of<ReshapeOp>(x) && element_count(target) == element_count(x.shape())) return reshape(input_of(x), shape);
   return apply(make_op<ReshapeOp>(ReshapeAttributes{shape}), {x});
+}
+
+namespace {
+
+// The reshape that `outer` is of what `inner` makes; nothing if it is none: two sizes would follow from the others.
+std::optional<ReshapeAttributes> composed(const ReshapeAttributes& inner, const ReshapeAttributes& outer) {
+  ReshapeAttributes both{outer.shape, std::vector<int>(outer.kept.size(), -1)};
+  for (std::size_t i = 0; i < outer.kept.size(); ++i) {
+    const int of = outer.kept[i];
+    if (of < 0) continue;
+    both.kept[i] = inner.kept.empty() ? -1 : inner.kept[static_cast<std::size_t>(of)];
+    both.shape[static_cast<int>(i)] = inner.shape[of];
+  }
+  int open = 0;
+  for (std::size_t i = 0; i < both.kept.size(); ++i) open += both.kept[i] < 0 && both.shape[static_cast<int>(i)] == -1;
+  return open > 1 ? std::nullopt : std::optional(std::move(both));
+}
+
+}  // namespace
+
+Tensor reshape(const Tensor& x, ReshapeAttributes attributes) {
+  if (attributes.kept.empty()) return reshape(x, attributes.shape);
+  if (const auto* inner = op_of<ReshapeOp>(x)) {
+    if (auto both = composed(inner->a, attributes)) return reshape(input_of(x), std::move(*both));
+  }
+  if (std::ranges::all_of(attributes.kept, [](int axis) { return axis < 0; })) return reshape(x, attributes.shape);
+  bool same_axes = attributes.shape.rank() == x.rank();
+  for (std::size_t i = 0; same_axes && i < attributes.kept.size(); ++i) {
+    same_axes = attributes.kept[i] == static_cast<int>(i);
+  }
+  return same_axes ? x : apply(make_op<ReshapeOp>(std::move(attributes)), {x});
 }
 
 Tensor permute(const Operand& x, std::span<const int> order) {
@@ -341,6 +438,15 @@ Tensor slice(const Operand& x, int axis, std::int64_t begin, std::int64_t end, s
   return computed.defined() ? computed : view;
 }
 
+Tensor slice(const Tensor& x, const SliceAttributes& attributes) {
+  const SliceAttributes& a = attributes;
+  if (!a.begin_from_end && !a.end_from_end) return slice(x, a.axis, a.begin, a.end, a.step);
+  if (!a.begin_from_end && a.begin == 0 && a.end_from_end && a.end == 0 && a.step == 1) return x;
+  const Tensor view = apply(make_op<SliceOp>(a), {x});
+  const Tensor computed = computed_view(view);
+  return computed.defined() ? computed : view;
+}
+
 Tensor windows(const Tensor& x, const WindowsAttributes& attributes) {
   WindowsAttributes own = attributes;
   own.normalise("windows", std::array{x.type()});
@@ -349,9 +455,18 @@ Tensor windows(const Tensor& x, const WindowsAttributes& attributes) {
 
 Tensor expand_dims(const Operand& x, int axis) try {
   if (!x.defined()) throw InvalidArgument("expand_dims: the operand is an undefined Tensor");
-  Shape shape = x.shape();
-  shape.insert(normalize_axis(axis, x.rank() + 1, "expand_dims"), 1);
-  return reshape(x, shape);
+  const int place = normalize_axis(axis, x.rank() + 1, "expand_dims");
+  ReshapeAttributes rule;
+  for (int d = 0; d <= x.rank(); ++d) {
+    if (d == place) {
+      rule.shape.push_back(1);
+      rule.kept.push_back(-1);
+    }
+    if (d == x.rank()) break;
+    rule.shape.push_back(-1);
+    rule.kept.push_back(d);
+  }
+  return reshape(x, std::move(rule));
 } catch (const Error& e) {
   throw_in_function(e, "expand_dims");
 }
@@ -359,12 +474,17 @@ Tensor expand_dims(const Operand& x, int axis) try {
 Tensor squeeze(const Operand& x, int axis) try {
   if (!x.defined()) throw InvalidArgument("squeeze: the operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "squeeze");
-  Shape shape = x.shape();
+  const Shape shape = x.shape();
   if (shape[axis] != 1) {
     throw ShapeError("squeeze: axis {} of {} has size {}, not 1", axis, to_string(shape), shape[axis]);
   }
-  shape.erase(axis);
-  return reshape(x, shape);
+  ReshapeAttributes rule;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (d == axis) continue;
+    rule.shape.push_back(-1);
+    rule.kept.push_back(d);
+  }
+  return reshape(x, std::move(rule));
 } catch (const Error& e) {
   throw_in_function(e, "squeeze");
 }

@@ -16,9 +16,11 @@ class ViewOpOf : public OpOf<A> {
 
 struct ReshapeAttributes {
   Shape shape = {};
+  std::vector<int> kept = {};
 
   void fields(AttributeVisitor& v) {
     v("shape", shape, "the new shape, of as many elements as x has; one size may be -1, which follows from the others");
+    v.brief("kept", kept, {}, "for each size the axis of x whose size it is, in place of what shape has; -1: none");
   }
 };
 
@@ -36,6 +38,10 @@ class ReshapeOp final : public ViewOpOf<ReshapeAttributes> {
   // The new shape of x of that one.
   Shape shape_of(const Shape& x) const;
 };
+
+// x in the shape that the attributes say, by a rule if they keep sizes of x: then it is one at other shapes, too. x
+// itself if the rule changes nothing.
+Tensor reshape(const Tensor& x, ReshapeAttributes attributes);
 
 struct PermuteAttributes {
   std::vector<int> order = {};
@@ -80,16 +86,27 @@ class BroadcastOp final : public ViewOpOf<BroadcastAttributes> {
 struct SliceAttributes {
   int axis = 0;
   std::int64_t begin = 0, end = 0, step = 1;
+  bool begin_from_end = false, end_from_end = false;
 
   void normalise(std::string_view op, std::span<const TensorType> inputs);
+  // With begin and end as numbers, for an axis of n elements.
+  SliceAttributes of(std::int64_t n) const;
+  // How many elements it takes. Of an axis of n elements, or of numbers alone.
+  std::int64_t size(std::int64_t n) const { return of(n).size(); }
   std::int64_t size() const;
   void fields(AttributeVisitor& v) {
     v("axis", axis, "the axis along which elements are taken");
     v("begin", begin, "the first element");
     v("end", end, "the element before which they end");
     v.brief("step", step, 1, "the distance of elements");
+    v.brief("begin_from_end", begin_from_end, false, "begin is n + begin of an axis of n elements");
+    v.brief("end_from_end", end_from_end, false, "end is n + end of an axis of n elements");
   }
 };
+
+// The slice. By a rule, if it counts from the end, which is one at other shapes, too; x itself if it takes the whole
+// axis at all shapes.
+Tensor slice(const Tensor& x, const SliceAttributes& attributes);
 
 class SliceOp final : public ViewOpOf<SliceAttributes> {
  public:
