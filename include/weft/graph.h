@@ -78,11 +78,15 @@ class Graph {
   // The same graph on inputs of these shapes: a new one; inputs that are not named keep theirs. Every operation infers
   // its result anew from its attributes, also in branches and loops, so a graph has other shapes as far as it was
   // recorded by rules: -1 in reshape(), expand_dims(), squeeze(), flatten_axes(), unflatten(), flip(), slices of x[…] up to
-  // the end. Sizes that are numbers in it stay: those of a broadcast_to() or arange(), the end of a slice(), what a
-  // program computed of x.shape(); and what it left out because it changed nothing, such as a slice of a whole axis,
-  // stays left out. Throws InvalidArgument for a name that no input has, or that is given twice; ShapeError for another
-  // number of axes or negative sizes, and where an operation does not take the new shapes: it names the operation and
-  // its label or line; Unsupported for what optimized() returns, whose views are numbers.
+  // the end. Sizes that are numbers in it stay: the shape of a broadcast_to() or zeros_like(), the end of a slice(), what
+  // a program computed of x.shape(), such as a count that it divides by; and what it left out because it changed nothing,
+  // such as a slice of a whole axis, stays left out. Most such graphs are refused, as an operation does not fit, but not
+  // all: fft() transforms as many elements as before, quantile(), median(), cov(), gradient(), trapezoid(), updates of
+  // parts (x.set()) and derivatives (grad(), vjp()) of slices and sums are for the sizes that they were recorded with.
+  // Throws InvalidArgument for a name that no input has, or that is given twice; ShapeError for another number of axes
+  // or negative sizes, and where an operation does not take the new shapes, or would broadcast one element to a tensor
+  // of the program's own that had as many as it: it names the operation and its label or line; Unsupported for what
+  // optimized() returns, whose views are numbers.
   //
   //   Graph one = graph.with_shapes({{"x", {1, 128, 384}}});
   Graph with_shapes(std::span<const NamedShape> shapes) const;

@@ -51,8 +51,25 @@ OpPtr with_graphs_of(const Node& node, std::span<const TensorType> operands) {
   return node.op().with_subgraphs(std::move(graphs));
 }
 
-// The node on what its operands have become.
-void make_again(const Node& node, ResultMap& now) {
+// An axis of an elementwise operation's operand that was not broadcast, and would be now, to what does not depend on the
+// graph's inputs: a tensor that the program made in a size of x's. -1: there is none.
+int axis_that_would_be_broadcast(const Node& node, std::span<const Tensor> operands, const NodeIds& of_inputs) {
+  if (!node.op().elementwise()) return -1;
+  for (std::size_t fixed = 0; fixed < operands.size(); ++fixed) {
+    if (of_inputs.contains(*node.inputs()[fixed].node())) continue;
+    const Shape& size = operands[fixed].shape();
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const Shape &before = node.inputs()[i].shape(), &after = operands[i].shape();
+      for (int d = 1; d <= std::min(size.rank(), after.rank()); ++d) {
+        if (size[-d] > 1 && before[-d] == size[-d] && after[-d] == 1) return size.rank() - d;
+      }
+    }
+  }
+  return -1;
+}
+
+// The node on what its operands have become. `of_inputs`: what of the graph depends on its inputs.
+void make_again(const Node& node, ResultMap& now, const NodeIds& of_inputs) {
   const std::vector<Tensor> operands = now.at(node.inputs());
   const std::vector<TensorType> types = types_of(operands);
   if (is_of_compiler(node)) {
@@ -64,6 +81,9 @@ void make_again(const Node& node, ResultMap& now) {
     // Of a node in the graphs that this one owns.
     const OpPtr op = node.op().subgraphs().empty() ? node.shared_op() : with_graphs_of(node, types);
     try {
+      if (const int axis = axis_that_would_be_broadcast(node, operands, of_inputs); axis >= 0) {
+        throw ShapeError("{}: an operand would be broadcast along axis {}, which it was not", node.op().name(), axis);
+      }
       return clone(node, op, operands);
     } catch (const InvalidArgument& e) {
       throw ShapeError(
@@ -95,9 +115,12 @@ Graph with_types(const Graph& from, std::span<const TensorType> types) {
     now.set(value, input);
   }
   for (const GraphPort& n : impl.numbers) to.impl().add_number(n.name, n.value);
+  NodeIds of_inputs;
   for (const NodePtr& node : impl.nodes()) {
+    const auto depends = [&](const Tensor& v) { return of_inputs.contains(*v.node()); };
+    if (node->op().input() || std::ranges::any_of(node->inputs(), depends)) of_inputs.insert(*node, 0);
     if (std::ranges::none_of(node->inputs(), [&](const Tensor& v) { return now.find(v).defined(); })) continue;
-    make_again(*node, now);
+    make_again(*node, now, of_inputs);
   }
   for (const auto& [sequence, labels] : impl.labels) {
     const auto node = std::ranges::find(impl.nodes(), sequence, [](const NodePtr& n) { return n->sequence(); });

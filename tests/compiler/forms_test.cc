@@ -17,7 +17,7 @@ namespace {
 
 using Table = Forms<std::string, MadeOnce<int>>;
 
-TEST(Forms, TheOneUsedLongestAgoIsDropped) {
+TEST(FormsTable, TheOneUsedLongestAgoIsDropped) {
   Table table(3);
   int made = 0;
   const auto make = [&] { return ++made; };
@@ -35,14 +35,14 @@ TEST(Forms, TheOneUsedLongestAgoIsDropped) {
   EXPECT_EQ(table.size(), 3u);
 }
 
-TEST(Forms, KeepsOneAtLeast) {
+TEST(FormsTable, KeepsOneAtLeast) {
   Table table(0);
   EXPECT_EQ(table.get("a", [] { return 1; }), 1);
   EXPECT_EQ(table.get("a", [] { return 2; }), 1);
   EXPECT_EQ(table.size(), 1u);
 }
 
-TEST(Forms, WhatFailsIsMadeByTheNextOne) {
+TEST(FormsTable, WhatFailsIsMadeByTheNextOne) {
   Table table(2);
   EXPECT_THROW(table.get("a", []() -> int { throw std::runtime_error("no"); }), std::runtime_error);
   EXPECT_EQ(table.size(), 0u);
@@ -50,7 +50,7 @@ TEST(Forms, WhatFailsIsMadeByTheNextOne) {
   EXPECT_EQ(table.size(), 1u);
 }
 
-TEST(Forms, WhatIsNotValidIsMadeAgain) {
+TEST(FormsTable, WhatIsNotValidIsMadeAgain) {
   MadeOnce<int> number;
   EXPECT_FALSE(number.is_made());
   const auto is_even = [](int n) { return n % 2 == 0; };
@@ -64,7 +64,7 @@ TEST(Forms, WhatIsNotValidIsMadeAgain) {
 }
 
 // An entry that was dropped lives as long as somebody has it.
-TEST(Forms, DroppedEntriesLiveOn) {
+TEST(FormsTable, DroppedEntriesLiveOn) {
   Forms<int, std::string> table(1);
   const auto first = table.find(1, [] { return std::make_shared<std::string>("one"); });
   const auto second = table.find(2, [] { return std::make_shared<std::string>("two"); });
@@ -82,7 +82,7 @@ TEST(Forms, DroppedEntriesLiveOn) {
   EXPECT_EQ(table.size(), 0u);
 }
 
-TEST(Forms, ThreadsWaitForTheOneThatMakesIt) {
+TEST(FormsTable, ThreadsWaitForTheOneThatMakesIt) {
   Table table(4);
   std::atomic<int> made = 0;
   std::vector<std::thread> threads;
@@ -103,7 +103,7 @@ TEST(Forms, ThreadsWaitForTheOneThatMakesIt) {
 }
 
 // Of threads that wait for one that fails the next one makes it.
-TEST(Forms, ThreadsGoOnAfterAFailure) {
+TEST(FormsTable, ThreadsGoOnAfterAFailure) {
   Table table(4);
   std::atomic<int> calls = 0, failures = 0;
   std::vector<std::thread> threads;

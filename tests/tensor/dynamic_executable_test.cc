@@ -114,11 +114,11 @@ TEST_P(DynamicExecutableTest, NumbersAndSeveralInputs) {
   made = dynamic.run(std::vector{a, c}, std::vector<Number>{4});
   EXPECT_THAT(made[0].read<float>(), Each(13));
   EXPECT_EQ(dynamic.compilations(), 2u);
-  EXPECT_EQ(message_of([&] { dynamic.run({{"x", a}}, {{"rate", 1}}); }), "run: input 'y' is missing");
-  EXPECT_EQ(message_of([&] { dynamic.run({{"x", a}, {"y", b}}); }), "run: number 'rate' is missing");
-  EXPECT_EQ(message_of([&] { dynamic.run({{"x", a}, {"x", a}}, {{"rate", 1}}); }), "run: input 'x' is given twice");
+  EXPECT_EQ(message_of([&] { dynamic.run({{"x", a}}, {{"rate", 1}}); }), "run: input \"y\" is missing");
+  EXPECT_EQ(message_of([&] { dynamic.run({{"x", a}, {"y", b}}); }), "run: number \"rate\" is missing");
+  EXPECT_EQ(message_of([&] { dynamic.run({{"x", a}, {"x", a}}, {{"rate", 1}}); }), "run: input \"x\" is given twice");
   EXPECT_EQ(message_of([&] { dynamic.run({{"q", a}}, {{"rate", 1}}); }),
-            "run: the graph has no input 'q'; there are 'x', 'y'");
+            "run: the graph has no input \"q\"; there are \"x\", \"y\"");
   EXPECT_THROW(dynamic.run(std::vector{a}), InvalidArgument);
   EXPECT_THROW(dynamic.run(std::vector{a, Tensor()}, std::vector<Number>{1}), InvalidArgument);
   EXPECT_THROW(dynamic.run(std::vector{a, cast(b, DType::i32)}, std::vector<Number>{1}), TypeError);
@@ -198,8 +198,8 @@ TEST_P(DynamicExecutableTest, Donates) {
   options.donate = {{"x", "sum"}};
   const DynamicExecutable dynamic(graph, device, options);
   for (const std::int64_t n : {4, 7}) {
-    const Tensor a = full({n}, 3.0f), b = full({n}, 1.0f);
-    eval({a, b});
+    const Tensor a = tensor({n}, std::vector<float>(static_cast<std::size_t>(n), 3)), b = full({n}, 1.0f);
+    eval(b);
     const std::vector<Tensor> made = dynamic.run({{"x", a}, {"y", b}});
     EXPECT_TRUE(same(made[0], a));
     EXPECT_THAT(made[0].read<float>(), Each(4));
