@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "graph/promotion.h"
+#include "graph/ops/view.h"
 #include "onnx/node.h"
 #include "onnx/tracer.h"
 #include "onnx/value.h"
@@ -98,9 +99,15 @@ Tensor reshape_of(const Node& n) {
     if (taken == 0 || given % taken != 0) {
       n.fail("the operand is {}, which leaves no size for -1", to_string(x.shape()));
     }
-    to[*open] = given / taken;
   }
-  return reshape(x, shape_of(to));
+  // As the rule that it is, by which the graph has other shapes.
+  ReshapeAttributes rule{shape_of(to), std::vector<int>(to.size(), -1)};
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (i >= copied.size() || !copied[i]) continue;
+    rule.shape[static_cast<int>(i)] = -1;
+    rule.kept[i] = static_cast<int>(i);
+  }
+  return reshape(x, std::move(rule));
 }
 
 Tensor flatten_of(const Node& n) {
