@@ -115,6 +115,7 @@ Tensor flatten_of(const Node& n) {
   const std::int64_t given = n.integer("axis", 1);
   const int axis = given == x.rank() ? x.rank() : axis_of(n, given, x.rank());
   const std::span<const std::int64_t> sizes(x.shape().begin(), x.shape().end());
+  if (axis == 1) return reshape(x, ReshapeAttributes{{-1, -1}, {0, -1}});  // a rule, as above
   const auto front = static_cast<std::size_t>(axis);
   return reshape(x, {product(sizes.first(front)), product(sizes.subspan(front))});
 }

@@ -392,6 +392,10 @@ TEST(WithShapes, BadRules) {
   EXPECT_THROW(made({-1, -1}, {0, -2})(), ShapeError);
   EXPECT_THROW(made({-1, 5}, {0, -1})(), ShapeError);
   EXPECT_EQ(made({-1, 2, -1}, {0, -1, -1})().shape(), (Shape{4, 2, 3}));
+  // Of no elements.
+  const Tensor none = Graph().input("x", DType::f32, {2, 0, 6});
+  EXPECT_EQ(flatten_axes(unflatten(reshape(none, {0, 6}), 1, {2, -1}), 1).shape(), (Shape{0, 6}));
+  EXPECT_EQ(unflatten(reshape(none, {0, 6}), 1, {2, -1}).shape(), (Shape{0, 2, 3}));
   EXPECT_EQ(made({-1, 2, -1}, {1, -1, -1})().shape(), (Shape{6, 2, 2}));
 }
 

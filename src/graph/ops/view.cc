@@ -359,7 +359,7 @@ Tensor reshape(const Operand& x, const Shape& shape) {
 
 namespace {
 
-// The reshape that `outer` is of what `inner` makes; nothing if it is none: two sizes would follow from the others.
+// The reshape that `outer` is of what `inner` makes; nothing if it is none, as if two sizes would follow from the others.
 std::optional<ReshapeAttributes> composed(const ReshapeAttributes& inner, const ReshapeAttributes& outer) {
   ReshapeAttributes both{outer.shape, std::vector<int>(outer.kept.size(), -1)};
   for (std::size_t i = 0; i < outer.kept.size(); ++i) {
@@ -369,8 +369,13 @@ std::optional<ReshapeAttributes> composed(const ReshapeAttributes& inner, const 
     both.shape[static_cast<int>(i)] = inner.shape[of];
   }
   int open = 0;
-  for (std::size_t i = 0; i < both.kept.size(); ++i) open += both.kept[i] < 0 && both.shape[static_cast<int>(i)] == -1;
-  return open > 1 ? std::nullopt : std::optional(std::move(both));
+  bool empty = false;  // then nothing follows from the others
+  for (std::size_t i = 0; i < both.kept.size(); ++i) {
+    if (both.kept[i] >= 0) continue;
+    open += both.shape[static_cast<int>(i)] == -1;
+    empty |= both.shape[static_cast<int>(i)] == 0;
+  }
+  return open > 1 || (open == 1 && empty) ? std::nullopt : std::optional(std::move(both));
 }
 
 }  // namespace
