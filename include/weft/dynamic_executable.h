@@ -31,10 +31,10 @@ class DynamicExecutable {
 
   // The outputs, in the graph's order: new tensors on the executable's device. Compiles the graph if these shapes are
   // new, submits the work and returns before it is done. Every input and number is given once. Inputs have the graph's
-  // types and as many axes, and are on the executable's device; those that are not computed yet are evaluated, and views
-  // are copied. Any number of threads may run it at once: those that need the same new shapes wait for one compilation.
-  // Throws InvalidArgument, TypeError and ShapeError, which name the input; what Graph::with_shapes() and compile()
-  // throw; DeviceLost, OutOfMemory.
+  // types and as many axes, and are on the executable's device; those that are not computed yet are evaluated, and
+  // views are copied. Any number of threads may run it at once: those that need the same new shapes wait for one
+  // compilation. Throws InvalidArgument, TypeError and ShapeError, which name the input; what Graph::with_shapes() and
+  // compile() throw; DeviceLost, OutOfMemory.
   std::vector<Tensor> run(std::span<const NamedTensor> inputs, std::span<const NamedNumber> numbers = {}) const;
   // In the order in which the graph got its inputs and numbers.
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const Number> numbers = {}) const;

@@ -58,8 +58,8 @@ class Forms {
 
   explicit Forms(std::size_t capacity) : capacity_(std::max<std::size_t>(capacity, 1)) {}
 
-  // The key's entry, which is the most recently used one from then on. If there is none, `make` returns a new one: under
-  // the table's lock, so what takes long is for MadeOnce.
+  // The key's entry, which is the most recently used one from then on. If there is none, `make` returns a new one:
+  // under the table's lock, so what takes long is for MadeOnce.
   template <class Make>
   EntryPtr find(Key key, const Make& make) {
     EntryPtr dropped;  // after the lock

@@ -51,8 +51,8 @@ OpPtr with_graphs_of(const Node& node, std::span<const TensorType> operands) {
   return node.op().with_subgraphs(std::move(graphs));
 }
 
-// An axis of an elementwise operation's operand that was not broadcast, and would be now, to what does not depend on the
-// graph's inputs: a tensor that the program made in a size of x's. -1: there is none.
+// An axis of an elementwise operation's operand that was not broadcast, and would be now, to what does not depend on
+// the graph's inputs: a tensor that the program made in a size of x's. -1: there is none.
 int axis_that_would_be_broadcast(const Node& node, std::span<const Tensor> operands, const NodeIds& of_inputs) {
   if (!node.op().elementwise()) return -1;
   for (std::size_t fixed = 0; fixed < operands.size(); ++fixed) {
@@ -73,9 +73,10 @@ void make_again(const Node& node, ResultMap& now, const NodeIds& of_inputs) {
   const std::vector<Tensor> operands = now.at(node.inputs());
   const std::vector<TensorType> types = types_of(operands);
   if (is_of_compiler(node)) {
-    throw Unsupported("with_shapes: {} was made by the compiler for the shapes that it has; give it the graph that was "
-                      "recorded",
-                      described(node));
+    throw Unsupported(
+        "with_shapes: {} was made by the compiler for the shapes that it has; give it the graph that was "
+        "recorded",
+        described(node));
   }
   const Tensor made = [&] {
     // Of a node in the graphs that this one owns.
@@ -87,7 +88,8 @@ void make_again(const Node& node, ResultMap& now, const NodeIds& of_inputs) {
       return clone(node, op, operands);
     } catch (const InvalidArgument& e) {
       throw ShapeError(
-          "with_shapes: {} was recorded for {}, and does not take {}: {}. Sizes that are numbers in a graph stay: record "
+          "with_shapes: {} was recorded for {}, and does not take {}: {}. Sizes that are numbers in a graph stay: "
+          "record "
           "them by rules (-1, flatten_axes(), unflatten(), slices up to the end), or record the graph for these shapes",
           described(node), types_text(node.input_types()), types_text(types), e.what());
     }
@@ -98,8 +100,9 @@ void make_again(const Node& node, ResultMap& now, const NodeIds& of_inputs) {
 Graph with_types(const Graph& from, std::span<const TensorType> types) {
   const Graph::Impl& impl = from.impl();
   if (!impl.stored.empty()) {
-    throw Unsupported("with_shapes: the compiler made the graph for the shapes that it has; give it the one that was "
-                      "recorded");
+    throw Unsupported(
+        "with_shapes: the compiler made the graph for the shapes that it has; give it the one that was "
+        "recorded");
   }
   Graph to(from.name());
   ResultMap now;
@@ -152,7 +155,9 @@ Graph Graph::with_shapes(std::span<const NamedShape> shapes) const {
                        weft::to_string(shape), types[i].shape.rank(), weft::to_string(types[i]));
     }
     for (const std::int64_t size : shape) {
-      if (size < 0) throw ShapeError("with_shapes: input {} is {}, which has a negative size", in_quotes(name), weft::to_string(shape));
+      if (size < 0)
+        throw ShapeError("with_shapes: input {} is {}, which has a negative size", in_quotes(name),
+                         weft::to_string(shape));
     }
     types[i].shape = shape;
   }

@@ -451,6 +451,23 @@ class ModelsOfOnnx(unittest.TestCase):
         self.assertIn("exp+softmax [7, 4]", text)
         self.weft("profile", "graph", path, "--length", "2", code=2)
 
+    def test_graphs_in_files(self):
+        path = self.file(model([("x", FLOAT, ["n", 4])], [("y", FLOAT, ["n", 4])], node("Exp", ["x"], ["y"])))
+        graph = self.folder / "g.safetensors"
+        self.weft("graph", path, "--shape", "n=2", "-o", graph)
+        text, said = self.weft("run", graph)
+        self.assertIn("y f32 [2, 4]", text)
+        self.assertIn("input x is random f32 [2, 4]", said)
+        text, _ = self.weft("run", graph, "--shape", "x=5,4", "-i", "x=0", "-o", self.folder / "y.npy")
+        self.assertIn("y f32 [5, 4]", text)
+        self.assertIn("y f32 [5, 4]", self.weft("run", graph, "-i", self.folder / "y.npy")[0])
+        self.assertIn("[7, 4]", self.weft("graph", graph, "--shape", "x=7,4", "-o", "-")[0])
+        self.assertIn("[7, 4]", self.weft("profile", "graph", graph, "--shape", "x=7,4", "--runs", "2")[0])
+        _, said = self.weft("run", graph, "--shape", "x=5", code=1)
+        self.assertIn("the model has x f32 [2, 4]", said)
+        _, said = self.weft("run", graph, "--compare=cpu", code=1)
+        self.assertIn("is a graph", said)
+
     # ---- Sentence encoders
 
     def encoder(self):

@@ -94,7 +94,8 @@ Tensor encoder_layer(const Tensor& x) {
 
 TEST(WithShapes, Networks) {
   expect_same(mlp, {2, 16}, {{1, 16}, {3, 16}, {0, 16}, {2, 16}}, "mlp");
-  expect_same(encoder_layer, {2, 6, 16}, {{1, 6, 16}, {3, 9, 16}, {0, 6, 16}, {2, 1, 16}, {5, 17, 16}}, "encoder layer");
+  expect_same(encoder_layer, {2, 6, 16}, {{1, 6, 16}, {3, 9, 16}, {0, 6, 16}, {2, 1, 16}, {5, 17, 16}},
+              "encoder layer");
   // Recorded for one, where broadcasts and sizes of 1 look alike.
   expect_same(encoder_layer, {1, 1, 16}, {{1, 6, 16}, {3, 9, 16}}, "encoder layer");
   const Function images = [](const Tensor& x) {
@@ -154,7 +155,8 @@ TEST(WithShapes, Rules) {
                      x[{-1}], x, true)
              .first;
        }},
-      {"fori_loop", [](const Tensor& x) { return fori_loop(0, 3, [](const Tensor&, const Tensor& y) { return y * y; }, x); }},
+      {"fori_loop",
+       [](const Tensor& x) { return fori_loop(0, 3, [](const Tensor&, const Tensor& y) { return y * y; }, x); }},
       {"while_loop",
        [](const Tensor& x) {
          return while_loop([](const Tensor& y) { return all(y.sum() < 100); },
@@ -162,8 +164,8 @@ TEST(WithShapes, Rules) {
        }},
       {"cond",
        [](const Tensor& x) {
-         return cond(all(x.sum() > 0), [](const Tensor& y) { return y + flip(y, {0}); },
-                     [](const Tensor& y) { return -y; }, x);
+         return cond(
+             all(x.sum() > 0), [](const Tensor& y) { return y + flip(y, {0}); }, [](const Tensor& y) { return -y; }, x);
        }},
       {"a loop in a branch in a loop",
        [](const Tensor& x) {
@@ -172,7 +174,8 @@ TEST(WithShapes, Rules) {
          };
          return scan(
                     [&](const Tensor& carry, const Tensor& row) {
-                      const Tensor next = cond(all(row.sum() > 0), twice, [](const Tensor& y) { return y; }, carry + row);
+                      const Tensor next =
+                          cond(all(row.sum() > 0), twice, [](const Tensor& y) { return y; }, carry + row);
                       return std::pair(next, expand_dims(next, 0));
                     },
                     x[{0}], x)
@@ -196,7 +199,8 @@ TEST(WithShapes, FunctionsMadeOfOthers) {
       {"tile", [](const Tensor& x) { return tile(x, {2, 1}); }},
       {"repeat", [](const Tensor& x) { return repeat(x, 2, 0); }},
       {"repeat flattened", [](const Tensor& x) { return repeat(x, 2); }},
-      {"reflected", [](const Tensor& x) {
+      {"reflected",
+       [](const Tensor& x) {
          return pad(x, std::vector<std::int64_t>{1, 1}, std::vector<std::int64_t>{1, 1}, PadMode::reflect);
        }},
       {"nanmean", [](const Tensor& x) { return nanmean(x, {0}); }},
@@ -211,8 +215,7 @@ TEST(WithShapes, FunctionsMadeOfOthers) {
       {"kron", [](const Tensor& x) { return kron(x, x); }},
       {"unstack", [](const Tensor& x) { return unstack(x, 1)[2] + 1; }},
       {"softmax over the first", [](const Tensor& x) { return softmax(x, 0); }},
-      {"cumulative_sum with the initial one",
-       [](const Tensor& x) { return cumulative_sum(x, 0, {}, true); }},
+      {"cumulative_sum with the initial one", [](const Tensor& x) { return cumulative_sum(x, 0, {}, true); }},
       {"cumulative_sum of all", [](const Tensor& x) { return cumulative_sum(flatten(x)); }},
       {"count_nonzero", [](const Tensor& x) { return cast(count_nonzero(x > 0, {0}), DType::f32); }},
       {"argsort", [](const Tensor& x) { return cast(argsort(x, 0), DType::f32); }},
@@ -227,7 +230,8 @@ TEST(WithShapes, FunctionsMadeOfOthers) {
       {"qr", [](const Tensor& x) { return qr(x).r; }},
       {"cross_entropy", [](const Tensor& x) { return cross_entropy(x, argmax(x, {1})); }},
       {"kl_div", [](const Tensor& x) { return kl_div(log_softmax(x), softmax(x)); }},
-      {"batch_norm", [](const Tensor& x) {
+      {"batch_norm",
+       [](const Tensor& x) {
          return batch_norm(x, mean(x, {0}), variance(x, {0}), weights({6}, 1), weights({6}, 2), 1e-5);
        }},
       {"group_norm", [](const Tensor& x) { return group_norm(x, weights({6}, 1), weights({6}, 2), 2, 1e-5); }},
@@ -237,11 +241,14 @@ TEST(WithShapes, FunctionsMadeOfOthers) {
       {"a gradient", [](const Tensor& x) { return grad([](const Tensor& v) { return (v * v).sum(); })(x); }},
       {"a gradient of a mean", [](const Tensor& x) { return grad([](const Tensor& v) { return mean(v * v); })(x); }},
       {"a gradient of a product",
-       [](const Tensor& x) { return grad([&](const Tensor& w) { return exp(matmul(x, w)).sum(); })(weights({6, 3}, 1) + x.sum()); }},
+       [](const Tensor& x) {
+         return grad([&](const Tensor& w) { return exp(matmul(x, w)).sum(); })(weights({6, 3}, 1) + x.sum());
+       }},
       {"a gradient of a scan",
        [](const Tensor& x) {
          return grad([](const Tensor& v) {
-           return scan([](const Tensor& c, const Tensor& row) { return std::pair(c * row, c); }, full({6}, 1.0f), v).first.sum();
+           return scan([](const Tensor& c, const Tensor& row) { return std::pair(c * row, c); }, full({6}, 1.0f), v)
+               .first.sum();
          })(x);
        }},
   };
@@ -318,7 +325,8 @@ TEST(WithShapes, FilesOfGraphs) {
 TEST(WithShapes, NamesAndShapesThatDoNotFit) {
   const Graph graph = recorded([](const Tensor& x) { return x * 2; }, {2, 3});
   EXPECT_THROW(graph.with_shapes({{"z", {2, 3}}}), InvalidArgument);
-  EXPECT_EQ(message_of([&] { graph.with_shapes({{"z", {2, 3}}}); }), "with_shapes: no input is called \"z\"; there are \"x\"");
+  EXPECT_EQ(message_of([&] { graph.with_shapes({{"z", {2, 3}}}); }),
+            "with_shapes: no input is called \"z\"; there are \"x\"");
   EXPECT_EQ(message_of([&] { graph.with_shapes({{"x", {2, 3}}, {"x", {2, 3}}}); }),
             "with_shapes: input \"x\" is given twice");
   EXPECT_THROW(graph.with_shapes({{"x", {2, 3, 4}}}), ShapeError);
@@ -339,11 +347,14 @@ TEST(WithShapes, SizesInGraphs) {
       {"constant", [](const Tensor& x) { return x * weights({4, 6}, 1); }},
       {"of a gradient", [](const Tensor& x) { return grad([](const Tensor& v) { return (exp(v) * v).sum(); })(x); }},
       {"in a loop",
-       [](const Tensor& x) { return fori_loop(0, 2, [](const Tensor&, const Tensor& y) { return y + zeros_like(y); }, x); }},
+       [](const Tensor& x) {
+         return fori_loop(0, 2, [](const Tensor&, const Tensor& y) { return y + zeros_like(y); }, x);
+       }},
       {"in a branch",
        [](const Tensor& x) {
-         return cond(all(x.sum() > 0), [](const Tensor& y) { return reshape(exp(reshape(y, {24})), {4, 6}); },
-                     [](const Tensor& y) { return y; }, x);
+         return cond(
+             all(x.sum() > 0), [](const Tensor& y) { return reshape(exp(reshape(y, {24})), {4, 6}); },
+             [](const Tensor& y) { return y; }, x);
        }},
   };
   for (const auto& [what, f] : functions) {
@@ -370,7 +381,8 @@ TEST(WithShapes, SizesInGraphs) {
               HasSubstr("was recorded for f32 [4, 6], and does not take f32 [3, 6]: reshape: [3, 6] has 18 elements, "
                         "[2, 2, 6] has 24"));
   // What the compiler made for its shapes.
-  const Graph views = optimized(recorded([](const Tensor& x) { return x.T()[{slice(1, none)}] + 1; }, {4, 6}), Device::cpu());
+  const Graph views =
+      optimized(recorded([](const Tensor& x) { return x.T()[{slice(1, none)}] + 1; }, {4, 6}), Device::cpu());
   EXPECT_THROW(views.with_shapes({{"x", {5, 6}}}), Unsupported);
 }
 

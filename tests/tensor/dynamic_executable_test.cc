@@ -29,11 +29,10 @@ class DynamicExecutableTest : public OnDevice {
   static Graph layer(const Shape& shape) {
     Graph graph("layer");
     const Tensor x = graph.input("x", DType::f32, shape);
-    const auto heads = [&](int k) {
-      return permute(unflatten(matmul(x, weights(k)), -1, {4, -1}), {0, 2, 1, 3});
-    };
+    const auto heads = [&](int k) { return permute(unflatten(matmul(x, weights(k)), -1, {4, -1}), {0, 2, 1, 3}); };
     const Tensor mixed = attention(heads(0), heads(1), heads(2), {}, {.scale = 0.5f});
-    const Tensor inner = layer_norm(x + matmul(flatten_axes(permute(mixed, {0, 2, 1, 3}), 2), weights(3)), {}, {}, 1e-5);
+    const Tensor inner =
+        layer_norm(x + matmul(flatten_axes(permute(mixed, {0, 2, 1, 3}), 2), weights(3)), {}, {}, 1e-5);
     graph.output("inner", inner);
     graph.output("y", gelu(matmul(inner, weights(4))));
     return graph;
@@ -213,10 +212,11 @@ TEST_P(DynamicExecutableTest, LoopsAndBranches) {
   const auto recorded = [](const Shape& shape) {
     Graph graph;
     const Tensor x = graph.input("x", DType::f32, shape);
-    const Tensor looped = while_loop([](const Tensor& v) { return all(v.sum() < 1000); },
-                                     [](const Tensor& v) { return v * 2 + 1; }, x);
-    const Tensor chosen = cond(all(x.sum() > 0), [](const Tensor& v) { return flip(v, {0}) * 3; },
-                               [](const Tensor& v) { return v - 1; }, looped);
+    const Tensor looped =
+        while_loop([](const Tensor& v) { return all(v.sum() < 1000); }, [](const Tensor& v) { return v * 2 + 1; }, x);
+    const Tensor chosen = cond(
+        all(x.sum() > 0), [](const Tensor& v) { return flip(v, {0}) * 3; }, [](const Tensor& v) { return v - 1; },
+        looped);
     const auto [last, sums] = scan(
         [](const Tensor& carry, const Tensor& row) { return std::pair(carry + row, carry * 0.5); }, x[{-1}], chosen);
     graph.output("y", sums + last);
