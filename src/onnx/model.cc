@@ -230,6 +230,12 @@ struct Model::Impl {
         throw InvalidArgument("onnx: output '{}' is given a tensor on {}; expected one on {}", output.name,
                               data->device().name(), device.name());
       }
+      for (std::size_t other = 0; other < all.outputs.size(); ++other) {
+        if (&all.outputs[other] == &tensor || !all.outputs[other].defined()) continue;
+        if (find_data(all.outputs[other]) != data) continue;
+        throw InvalidArgument("onnx: outputs '{}' and '{}' are given one tensor", description.outputs[other].name,
+                              output.name);
+      }
       for (const auto& [id, input] : all.tensors) {
         if (find_data(input) != data) continue;
         all.donated.emplace_back(id, static_cast<std::size_t>(port - description.outputs.begin()));
