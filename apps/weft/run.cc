@@ -125,6 +125,16 @@ void tell_fallback(const onnx::Model& model) {
     std::fprintf(stderr, "  '%s' (%s): %s\n", n.node.c_str(), n.op.c_str(), n.reason.c_str());
 }
 
+void tell_readbacks(const onnx::Model& model) {
+  const std::vector<onnx::Readback> all = model.readbacks();
+  if (all.empty()) return;
+  say(std::format("{} values were read on the way, since the graph depends on them:", model.reads()));
+  for (const onnx::Readback& r : all) {
+    std::fprintf(stderr, "  '%s' for '%s' (%s): %zu bytes, %zu times\n", r.value.c_str(), r.node.c_str(), r.op.c_str(),
+                 r.bytes, r.count);
+  }
+}
+
 void run(const RunArguments& a) {
   refuse_dispatch_only("results");
   const ReportArguments& r = a.report;
@@ -136,7 +146,7 @@ void run(const RunArguments& a) {
   set_default_device(device);
   const double loading = seconds_now();
   const onnx::Model model = onnx::Model::load(a.model, {.device = device, .fallback = fallback_device(a.fallback)});
-  const std::vector<onnx::NamedValue> inputs = make_inputs(a.model, model.inputs(), a, say);
+  std::vector<onnx::NamedValue> inputs = make_inputs(a.model, model.inputs(), a, say);
   if (!a.compare.with.empty()) {
     Output out("-");
     const bool same = compare(a.model, model, inputs, a.compare, out);
@@ -144,6 +154,12 @@ void run(const RunArguments& a) {
     tell_fallback(model);
     if (!same) throw Reported();
     return;
+  }
+  // Their way to the device is no part of a run.
+  for (onnx::NamedValue& input : inputs) {
+    if (input.value.tensor.defined()) input.value.tensor = to(input.value.tensor, device);
+    if (!input.value.sequence) continue;
+    for (Tensor& element : *input.value.sequence) element = to(element, device);
   }
   const double start = seconds_now();
   std::vector<onnx::PortValue> outputs = model.run_values(inputs);
@@ -177,7 +193,7 @@ void run(const RunArguments& a) {
   say(std::format("on {}; loaded in {:.2f} s, first run {:.3f} s{}", device.name(), start - loading, first,
                   times.empty() ? "" : percentiles(times)));
   tell_fallback(model);
-  if (model.reads()) say(std::format("{} values were read on the way, since the graph depends on them", model.reads()));
+  tell_readbacks(model);
   if (!profiled) return;
   Profiler profiler(device);
   for (int i = 0; i < a.report.runs; ++i) {

@@ -215,22 +215,23 @@ class Model {
     return run(std::span(inputs.begin(), inputs.size()));
   }
 
-  // The same into tensors of the program's own: of each output that is named one on the model's device, with data and
-  // memory of its own and the output's type, which the run overwrites for all handles to it, as Tensor::write() does.
-  // A tensor that is also an input is donated: what the model keeps of it stays where it is, and where the operations
-  // allow it (a row that is written into a cache of keys and values) nothing is copied.
+  // The same where outputs are written into tensors of the program's own: of each that is named one on the model's
+  // device, with data and memory of its own and the output's type, which the run overwrites for all handles to it, as
+  // Tensor::write() does. The others are made. A tensor that is also an input is donated: what the model keeps of it
+  // stays where it is, and where the operations allow it (a row that is written into a cache of keys and values)
+  // nothing is copied.
   //
   //   model.run({{"tokens", tokens}, {"past", cache}}, {{"logits", logits}, {"present", cache}});
   //
   // Throws what run() does, and InvalidArgument, TypeError and ShapeError, which name the output. After an error the
   // tensors hold what they held, unless the device or its memory failed in the last stage of the run.
-  void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) const;
-  void run(std::initializer_list<NamedTensor> inputs, std::initializer_list<NamedTensor> outputs) const {
-    run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));
+  std::vector<Tensor> run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) const;
+  std::vector<Tensor> run(std::initializer_list<NamedTensor> inputs, std::initializer_list<NamedTensor> outputs) const {
+    return run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));
   }
 
   // The same where inputs or outputs are sequences or optionals.
-  std::vector<PortValue> run_values(std::span<const NamedValue> inputs) const;
+  std::vector<PortValue> run_values(std::span<const NamedValue> inputs, std::span<const NamedTensor> outputs = {}) const;
 
   // The same without waiting. Throws InvalidArgument, TypeError and ShapeError as run() does. On a GPU conditions of
   // branches and loops that depend on data are read, a step each, where run() waits for them inside of a stage.

@@ -256,7 +256,11 @@ struct Model::Impl {
     Stages::Made made(source.resident.begin(), source.resident.end());
     for (const auto& [id, tensor] : all.tensors) Stages::put(made, id, to(tensor, device));
     const std::shared_ptr<Form> last = stages.run(stages.first(all, true), made, stages.next_run(), all.outputs);
-    return outputs.empty() ? stages.results(*last, made) : std::vector<PortValue>();
+    std::vector<PortValue> results = stages.results(*last, made);
+    for (std::size_t i = 0; i < all.outputs.size(); ++i) {
+      if (all.outputs[i].defined()) results[i].tensor = all.outputs[i];
+    }
+    return results;
   }
 
   std::vector<NodeValue> node_values(std::span<const NamedValue> values, std::span<const NodeValue> instead) {
@@ -405,7 +409,9 @@ std::size_t Model::reads() const {
   return count;
 }
 
-std::vector<PortValue> Model::run_values(std::span<const NamedValue> inputs) const { return impl_->run(inputs); }
+std::vector<PortValue> Model::run_values(std::span<const NamedValue> inputs, std::span<const NamedTensor> outputs) const {
+  return impl_->run(inputs, outputs);
+}
 std::vector<NodeValue> Model::node_values(std::span<const NamedValue> inputs, std::span<const NodeValue> instead) const {
   return impl_->node_values(inputs, instead);
 }
@@ -431,18 +437,15 @@ std::vector<NamedValue> values_of(std::span<const NamedTensor> inputs) {
 
 }  // namespace
 
-std::vector<Tensor> Model::run(std::span<const NamedTensor> inputs) const {
+std::vector<Tensor> Model::run(std::span<const NamedTensor> inputs) const { return run(inputs, {}); }
+
+std::vector<Tensor> Model::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) const {
   std::vector<Tensor> tensors;
-  for (PortValue& value : impl_->run(values_of(inputs))) {
+  for (PortValue& value : impl_->run(values_of(inputs), outputs)) {
     if (value.sequence) throw InvalidArgument("onnx: output '{}' is a sequence, which run_values() gives", impl_->description.outputs[tensors.size()].name);
     tensors.push_back(std::move(value.tensor));
   }
   return tensors;
-}
-
-void Model::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) const {
-  if (outputs.empty()) throw InvalidArgument("onnx: no output is given");
-  impl_->run(values_of(inputs), outputs);
 }
 
 }  // namespace weft::onnx
