@@ -175,6 +175,16 @@ void tell_fallback(const onnx::Model& model) {
     std::fprintf(stderr, "  '%s' (%s): %s\n", n.node.c_str(), n.op.c_str(), n.reason.c_str());
 }
 
+void tell_readbacks(const onnx::Model& model) {
+  const std::vector<onnx::Readback> all = model.readbacks();
+  if (all.empty()) return;
+  say(std::format("{} values were read on the way, since the graph depends on them:", model.reads()));
+  for (const onnx::Readback& r : all) {
+    std::fprintf(stderr, "  '%s' for '%s' (%s): %zu bytes, %zu times\n", r.value.c_str(), r.node.c_str(), r.op.c_str(),
+                 r.bytes, r.count);
+  }
+}
+
 void run(const RunArguments& a) {
   refuse_dispatch_only("results");
   const ReportArguments& r = a.report;
@@ -189,7 +199,7 @@ void run(const RunArguments& a) {
   if (is_graph && !a.compare.with.empty()) throw InvalidArgument("--compare is for models of ONNX, and {} is a graph", a.model);
   if (is_graph && !a.fallback.empty()) throw InvalidArgument("--fallback is for models of ONNX, and {} is a graph", a.model);
   const Runnable target = is_graph ? graph_of(a, device) : model_of(a, device);
-  const std::vector<onnx::NamedValue> inputs = make_inputs(a.model, target.inputs, a, say);
+  std::vector<onnx::NamedValue> inputs = make_inputs(a.model, target.inputs, a, say);
   if (!a.compare.with.empty()) {
     Output out("-");
     const bool same = compare(a.model, *target.model, inputs, a.compare, out);
@@ -197,6 +207,12 @@ void run(const RunArguments& a) {
     tell_fallback(*target.model);
     if (!same) throw Reported();
     return;
+  }
+  // Their way to the device is no part of a run.
+  for (onnx::NamedValue& input : inputs) {
+    if (input.value.tensor.defined()) input.value.tensor = to(input.value.tensor, device);
+    if (!input.value.sequence) continue;
+    for (Tensor& element : *input.value.sequence) element = to(element, device);
   }
   const double start = seconds_now();
   std::vector<onnx::PortValue> outputs = target.run(inputs);
@@ -229,9 +245,10 @@ void run(const RunArguments& a) {
   if (!a.output.empty()) write_outputs(a.output, target.outputs, outputs);
   say(std::format("on {}; loaded in {:.2f} s, first run {:.3f} s{}", device.name(), start - loading, first,
                   times.empty() ? "" : percentiles(times)));
-  if (target.model) tell_fallback(*target.model);
-  if (target.model && target.model->reads())
-    say(std::format("{} values were read on the way, since the graph depends on them", target.model->reads()));
+  if (target.model) {
+    tell_fallback(*target.model);
+    tell_readbacks(*target.model);
+  }
   if (!profiled) return;
   Profiler profiler(device);
   for (int i = 0; i < a.report.runs; ++i) {

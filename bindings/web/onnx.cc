@@ -34,6 +34,7 @@ Tensor tensor_at(const json& address) { return *reinterpret_cast<const Tensor*>(
 onnx::Options options_of(const Device* device, const json& given) {
   onnx::Options options;
   if (device) options.device = *device;
+  if (given.contains("fallback")) options.fallback = Device::cpu();
   if (given.contains("forms")) options.forms = given["forms"].get<std::size_t>();
   if (given.contains("precision")) {
     const auto named = given["precision"].get<std::string>();
@@ -53,8 +54,8 @@ using namespace weft::web;
 
 extern "C" {
 
-// Begins to load a model. `device`: null for the default one. `options`: {"source", "precision", "forms"}; `source` is what
-// errors call the model.
+// Begins to load a model. `device`: null for the default one. `options`: {"source", "precision", "forms", "fallback"};
+// `source` is what errors call the model.
 EMSCRIPTEN_KEEPALIVE onnx::Loader* weft_onnx_loader(const Device* device, const char* options) {
   return guarded([&] {
     const json given = json::parse(options);
@@ -145,10 +146,18 @@ EMSCRIPTEN_KEEPALIVE const char* weft_onnx_results(const onnx::RunSteps* run) {
   });
 }
 
-// {"compilations", "reads"} since it was loaded.
+// {"compilations", "readbacks", "onFallback"} since it was loaded.
 EMSCRIPTEN_KEEPALIVE const char* weft_onnx_counts(const onnx::Model* model) {
   return guarded([&] {
-    return returned(json{{"compilations", model->compilations()}, {"reads", model->reads()}}.dump());
+    json counts = {{"compilations", model->compilations()}, {"readbacks", json::array()}, {"onFallback", json::array()}};
+    for (const onnx::Readback& r : model->readbacks()) {
+      counts["readbacks"].push_back(
+          {{"value", r.value}, {"node", r.node}, {"op", r.op}, {"bytes", r.bytes}, {"count", r.count}});
+    }
+    for (const onnx::FallbackNode& n : model->on_fallback()) {
+      counts["onFallback"].push_back({{"node", n.node}, {"op", n.op}, {"reason", n.reason}});
+    }
+    return returned(counts.dump());
   });
 }
 

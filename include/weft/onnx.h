@@ -141,6 +141,13 @@ struct FallbackNode {
   std::string reason;
 };
 
+// A value that runs read from the device on the way, since the graph depends on it.
+struct Readback {
+  std::string value;     // its name
+  std::string node, op;  // what needs its elements, as in FallbackNode
+  std::size_t bytes = 0, count = 0;  // of one, and how often
+};
+
 // A value that a node gives in a run. Names of values in functions, branches and loops begin with those of the nodes around
 // them.
 struct NodeValue {
@@ -204,8 +211,23 @@ class Model {
     return run(std::span(inputs.begin(), inputs.size()));
   }
 
+  // The same where outputs are written into tensors of the program's own: of each that is named one on the model's
+  // device, with data and memory of its own and the output's type, which the run overwrites for all handles to it, as
+  // Tensor::write() does. The others are made. A tensor that is also an input is donated: what the model keeps of it
+  // stays where it is, and where the operations allow it (a row that is written into a cache of keys and values)
+  // nothing is copied.
+  //
+  //   model.run({{"tokens", tokens}, {"past", cache}}, {{"logits", logits}, {"present", cache}});
+  //
+  // Throws what run() does, and InvalidArgument, TypeError and ShapeError, which name the output. After an error the
+  // tensors hold what they held, unless the device or its memory failed in the last stage of the run.
+  std::vector<Tensor> run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) const;
+  std::vector<Tensor> run(std::initializer_list<NamedTensor> inputs, std::initializer_list<NamedTensor> outputs) const {
+    return run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));
+  }
+
   // The same where inputs or outputs are sequences or optionals.
-  std::vector<PortValue> run_values(std::span<const NamedValue> inputs) const;
+  std::vector<PortValue> run_values(std::span<const NamedValue> inputs, std::span<const NamedTensor> outputs = {}) const;
 
   // The same without waiting. Throws InvalidArgument, TypeError and ShapeError as run() does. On a GPU conditions of
   // branches and loops that depend on data are read, a step each, where run() waits for them inside of a stage.
@@ -233,8 +255,10 @@ class Model {
   // The nodes that ran on Options::fallback.
   std::vector<FallbackNode> on_fallback() const;
 
-  // How many forms were compiled since the model was loaded, and how many values were read on the way (which a form needs
-  // whose graph depends on the data).
+  // What was read on the way since the model was loaded, for a form whose graph depends on data. (Conditions that a GPU
+  // waits for within a stage are none of them, nor what nodes on Options::fallback take.)
+  std::vector<Readback> readbacks() const;
+  // How many forms were compiled since the model was loaded, and the sum of the readbacks' counts.
   std::size_t compilations() const;
   std::size_t reads() const;
 

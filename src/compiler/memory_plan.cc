@@ -23,7 +23,7 @@ constexpr int kMoves = 3000;
 constexpr double kTolerance = 0.02;  // initially, by how much a move may worsen the plan
 constexpr double kGoodEnough = 1.02;
 // Comparisons of two placements, over all placements that are tried: bounds the time of a compilation.
-constexpr std::size_t kMaxComparisons = 20'000'000;
+constexpr std::size_t kMaxComparisons = 5'000'000;
 
 std::uint64_t aligned(std::uint64_t bytes) {
   return std::max<std::uint64_t>((bytes + kPlanAlignment - 1) / kPlanAlignment * kPlanAlignment, kPlanAlignment);
@@ -70,7 +70,7 @@ class Planner {
   // Pairs of items that are alive at once, which assign() compares.
   std::size_t overlaps() const { return overlaps_; }
   // True if there are too many of them for assign().
-  bool too_many() const { return overlaps_ > kMaxComparisons / 4; }
+  bool too_many() const { return overlaps_ > kMaxComparisons; }
 
   // Places items in the order in which they begin, each where one of about its size has ended, or else behind all that
   // its buffer has. In time that grows with the items alone.
@@ -252,7 +252,7 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
   // Deterministic: one graph has one plan.
   std::mt19937 random(1);
   const std::size_t placements = kMaxComparisons / std::max<std::size_t>(planner.overlaps(), 1);
-  for (std::size_t i = 0; i < std::min<std::size_t>(kShuffles, placements) && !good(1); ++i) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(kShuffles, placements) && !good(kGoodEnough); ++i) {
     // Large items first, with some noise in the order.
     std::vector<std::pair<double, int>> keyed;
     std::uniform_real_distribution<double> noise(0.5, 1.5);

@@ -1,6 +1,7 @@
 #include "compiler/rewrite.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "core/format.h"
 #include "core/visits.h"
@@ -36,7 +37,7 @@ Tensor root_of(Tensor v) {
 }
 
 Rewriter::Rewriter(const Graph& from)
-    : from_(from), index_in_(from.impl().node_indices()), map_(index_in_.results()), labels_(from.impl().labels) {}
+    : from_(from), index_in_(from.impl().node_indices()), map_(index_in_.results()) {}
 
 std::vector<Tensor> Rewriter::at(std::span<const Tensor> old) const {
   std::vector<Tensor> values;
@@ -82,17 +83,24 @@ Tensor Rewriter::copy(const Node& old, OpPtr op, std::vector<Tensor> inputs) {
   return made;
 }
 
+const std::vector<const std::string*>* Rewriter::labels_of(const Node& node) const {
+  for (const Graph::Impl::Labels* all : {&labels_, static_cast<const Graph::Impl::Labels*>(&from_.impl().labels)}) {
+    if (const auto it = all->find(node.sequence()); it != all->end()) return &it->second;
+  }
+  return nullptr;
+}
+
 void Rewriter::add_labels(const Node& to, const Node& part) {
   if (&to == &part) return;
   if (!to.line().file) to.set_line(part.line());
   std::vector<const std::string*> added;
   if (part.label()) added.push_back(part.label());
-  if (const auto it = labels_.find(part.sequence()); it != labels_.end()) {
-    added.insert(added.end(), it->second.begin(), it->second.end());
-  }
+  if (const auto* more = labels_of(part)) added.insert(added.end(), more->begin(), more->end());
   std::erase(added, to.label());
   if (added.empty()) return;
-  std::vector<const std::string*>& list = labels_[to.sequence()];
+  const auto* before = labels_of(to);
+  std::vector<const std::string*>& list =
+      labels_.try_emplace(to.sequence(), before ? *before : std::vector<const std::string*>()).first->second;
   for (const std::string* label : added) {
     if (std::ranges::find(list, label) == list.end()) list.push_back(label);
   }
@@ -134,7 +142,11 @@ Graph Rewriter::finish(const std::function<Tensor(const GraphPort&)>& output) {
   for (const GraphPort& n : from_.impl().numbers) to.impl().add_number(n.name, n.value);
   for (const GraphPort& o : from_.impl().outputs) to.impl().add_output(o.name, output(o));
   to.impl().stored = std::move(stored_);
-  to.impl().labels = std::move(labels_);
+  if (!labels_.empty() || !from_.impl().labels.empty()) {
+    for (const NodePtr& node : to.impl().nodes()) {
+      if (const auto* list = labels_of(*node)) to.impl().labels.emplace(node->sequence(), *list);
+    }
+  }
   to.impl().name = from_.name();
   return to;
 }
@@ -142,12 +154,27 @@ Graph Rewriter::finish(const std::function<Tensor(const GraphPort&)>& output) {
 Graph rewrite_subgraphs(Graph graph, const std::function<Graph(const Graph&)>& f) {
   const auto owns = [](const NodePtr& node) { return !node->op().subgraphs().empty(); };
   if (std::ranges::none_of(graph.impl().nodes(), owns)) return graph;
+  const auto is_same = [](const Graph& a, const Graph& b) {
+    return std::ranges::equal(a.impl().outputs, b.impl().outputs,
+                              [](const GraphPort& x, const GraphPort& y) { return same(x.value, y.value); });
+  };
+  // Of the nodes where something changed.
+  std::unordered_map<const Node*, std::vector<std::shared_ptr<const Graph>>> changed;
+  for (const NodePtr& node : graph.impl().nodes()) {
+    std::vector<std::shared_ptr<const Graph>> graphs;
+    bool changes = false;
+    for (const auto& g : node->op().subgraphs()) {
+      graphs.push_back(std::make_shared<const Graph>(f(*g)));
+      changes |= !is_same(*g, *graphs.back());
+    }
+    if (changes) changed.emplace(node.get(), std::move(graphs));
+  }
+  if (changed.empty()) return graph;
   Rewriter r(graph);
   return r.run([&](const Node& node) -> Tensor {
-    if (node.op().subgraphs().empty()) return {};
-    std::vector<std::shared_ptr<const Graph>> graphs;
-    for (const auto& g : node.op().subgraphs()) graphs.push_back(std::make_shared<const Graph>(f(*g)));
-    return r.copy(node, node.op().with_subgraphs(std::move(graphs)), r.at(node.inputs()));
+    const auto it = changed.find(&node);
+    if (it == changed.end()) return {};
+    return r.copy(node, node.op().with_subgraphs(std::move(it->second)), r.at(node.inputs()));
   });
 }
 

@@ -85,7 +85,9 @@ class Rewriter {
   mutable std::optional<Uses> uses_;
   std::vector<Tensor> map_;  // of each old result
   std::map<std::uint64_t, std::vector<int>> stored_;
-  Graph::Impl::Labels labels_;  // of new nodes
+  const std::vector<const std::string*>* labels_of(const Node& node) const;
+
+  Graph::Impl::Labels labels_;  // of nodes that got some; others have those of the old graph
   bool changed_ = false;
 };
 

@@ -257,7 +257,7 @@ const TensorData& Tracer::require(const Value& needed) const {
   if (!graph_) return read_.emplace_back(read_now(needed.tensor));
   find_live();
   add_tensors(needed, known_, live_);
-  throw NeedsElements{needed.id};
+  throw NeedsElements{needed.id, running_.empty() ? nullptr : running_.back()};
 }
 
 const TensorData& Tracer::elements(const Value& value) const { return value.data ? *value.data : require(value); }
@@ -413,6 +413,11 @@ bool Tracer::waits(const Scope& scope, std::size_t index, const NodeProto& node)
 }
 
 void Tracer::run_in_context(Scope& scope, const NodeProto& node) {
+  running_.push_back(&node);
+  const struct Leaves {
+    std::vector<const NodeProto*>& running;
+    ~Leaves() { running.pop_back(); }
+  } leaves{running_};
   try {
     run_node(scope, node);
   } catch (const Error& e) {

@@ -34,6 +34,7 @@ using Values = std::vector<Value>;
 // A row needs the elements of this value.
 struct NeedsElements {
   std::string id;
+  const NodeProto* node = nullptr;  // the row's
 };
 
 // A branch or a body of a loop needs elements that are not known, or is otherwise none that the graph can have as it is: the
@@ -209,6 +210,7 @@ class Tracer {
   const Known& known_;
   TraceOptions options_;
   std::set<std::string, std::less<>> waiting_;  // names of the main graph without a value yet
+  std::vector<const NodeProto*> running_;  // nodes, each within the one before
   std::vector<Scope*> scopes_;  // those being run, from the outermost on
   std::vector<Value> held_;
   std::map<std::string, Tensor> inputs_;  // of the graph, by id

@@ -3,12 +3,16 @@
 #include <cstring>
 
 #include "core/checked.h"
+#include "core/error_context.h"
 #include "core/format.h"
+#include "core/mapped_file.h"
 #include "onnx/external.h"
 #include "onnx/value.h"
+#include "onnx/wire.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/graph.h"
+#include "weft/onnx.h"
 
 namespace weft::onnx {
 namespace {
@@ -188,5 +192,34 @@ std::vector<To> elements_as(const TensorData& data) {
 
 std::vector<std::int64_t> integers_in(const TensorData& data) { return elements_as<std::int64_t>(data); }
 std::vector<double> numbers_in(const TensorData& data) { return elements_as<double>(data); }
+
+PortValue load_value(const std::filesystem::path& path, std::string_view type) {
+  const MappedFile file = MappedFile::open(path);
+  return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
+    ExternalFiles files(path.parent_path());
+    const auto tensor = [&](std::span<const std::byte> bytes) {
+      return Graph::constant(data_of(parse_tensor(bytes), file.owner, files));
+    };
+    const auto sequence = [&](std::span<const std::byte> bytes) {
+      std::vector<Tensor> tensors;
+      for (WireReader r(bytes, "SequenceProto"); r.next();) {
+        if (r.field() == 3) tensors.push_back(tensor(r.bytes()));
+      }
+      return tensors;
+    };
+    PortValue value;
+    if (type.starts_with("optional(")) {
+      for (WireReader r(file.bytes, "OptionalProto"); r.next();) {
+        if (r.field() == 3) value.tensor = tensor(r.bytes());
+        if (r.field() == 5) value.sequence = sequence(r.bytes());
+      }
+    } else if (type.starts_with("seq(")) {
+      value.sequence = sequence(file.bytes);
+    } else {
+      value.tensor = tensor(file.bytes);
+    }
+    return value;
+  });
+}
 
 }  // namespace weft::onnx

@@ -15,6 +15,7 @@
 #include <numeric>
 #include <thread>
 
+#include "gpu/device_impl.h"
 #include "gpu/wait.h"
 #include "support/on_device.h"
 #include "support/onnx_writer.h"
@@ -26,6 +27,7 @@
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/graph.h"
+#include "weft/memory.h"
 #include "weft/random.h"
 #include "weft/traced.h"
 
@@ -38,6 +40,11 @@ using testing::HasSubstr;
 using G = OnnxGraph;
 
 std::span<const std::byte> bytes_in(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+WireWriter raw_weight(std::string_view name, std::initializer_list<std::int64_t> dims,
+                      const std::vector<float>& values) {
+  return onnx_tensor<float>(name, ElementType::f32, std::span(dims.begin(), dims.size()), values);
+}
 
 class OnnxModel : public OnDevice {
  protected:
@@ -526,6 +533,152 @@ TEST_P(OnnxModel, Fallback) {
   EXPECT_THAT(only(with_fallback(loop), {{"x", tensor({1.0f, 2.0f})}}).to_vector<float>(), ElementsAre(1024, 2048));
 }
 
+// Outputs in tensors of the program's own, for all handles to them.
+TEST_P(OnnxModel, OutputsOfTheProgram) {
+  G g;
+  g.input("x", ElementType::f32, {-1}).output("y", ElementType::f32, {-1}).output("z", ElementType::f32, {-1});
+  g.node("Exp", {"x"}, {"y"}).node("Neg", {"x"}, {"z"});
+  const onnx::Model m = model(g);
+  const auto made = [&](const Tensor& x) {
+    Tensor own = x;
+    eval(own);
+    return own;
+  };
+  Tensor z = made(ones({3}) * 7);
+  const Tensor other_handle = z;
+  const std::vector<Tensor> all = m.run({{"x", tensor({1.0f, 2.0f, 3.0f})}}, {{"z", z}});
+  EXPECT_TRUE(same(all[1], z));
+  EXPECT_THAT(all[0].to_vector<float>(), ElementsAre(std::exp(1.0f), std::exp(2.0f), std::exp(3.0f)));
+  EXPECT_THAT(other_handle.to_vector<float>(), ElementsAre(-1, -2, -3));
+  const std::size_t forms = m.compilations();
+  m.run({{"x", tensor({4.0f, 5.0f, 6.0f})}}, {{"z", z}});
+  EXPECT_THAT(z.to_vector<float>(), ElementsAre(-4, -5, -6));
+  EXPECT_EQ(m.compilations(), forms);
+  // An input that is an output, too, is donated; so is one that another run gave.
+  Tensor y = made(ones({3}) * 7);
+  m.run({{"x", z}}, {{"z", z}, {"y", y}});
+  EXPECT_THAT(z.to_vector<float>(), ElementsAre(4, 5, 6));
+  EXPECT_THAT(y.to_vector<float>(), ElementsAre(std::exp(-4.0f), std::exp(-5.0f), std::exp(-6.0f)));
+
+  const Tensor x = tensor({1.0f, 2.0f, 3.0f});
+  const auto refused = [&](std::initializer_list<NamedTensor> outputs) {
+    return refused_by([&] { m.run({{"x", x}}, outputs); });
+  };
+  EXPECT_THAT(refused({{"w", z}}), HasSubstr("no output is called 'w'; there are 'y', 'z'"));
+  EXPECT_THAT(refused({{"z", z}, {"z", y}}), HasSubstr("output 'z' is given twice"));
+  EXPECT_THAT(refused({{"z", Tensor()}}), HasSubstr("output 'z' is given an undefined Tensor"));
+  EXPECT_THAT(refused({{"z", z + 1}}), HasSubstr("output 'z' is given a tensor that is not evaluated"));
+  EXPECT_THAT(refused({{"z", zeros({3})}}), HasSubstr("output 'z' is given"));
+  EXPECT_THAT(refused({{"z", made(ones({4}) * 2)}}), HasSubstr("output 'z' is f32 [3], and the tensor that is given for it f32 [4]"));
+  EXPECT_THAT(refused({{"z", made(full({3}, 1, DType::i32) + 1)}}), HasSubstr("i32 [3]"));
+  EXPECT_THAT(refused({{"z", z}, {"y", z}}), HasSubstr("outputs 'z' and 'y' are given one tensor"));
+  EXPECT_THAT(z.to_vector<float>(), ElementsAre(4, 5, 6)) << "what was refused changed nothing";
+  if (device.is_gpu()) {
+    const Tensor elsewhere = to(x, Device::cpu());
+    EXPECT_THAT(refused({{"z", elsewhere}}), HasSubstr("output 'z' is given a tensor on cpu"));
+  }
+  const auto traced = compile([&](const Tensor& v) {
+    m.run({{"x", v}}, {{"z", z}});
+    return v;
+  });
+  EXPECT_THROW(traced(x), InvalidArgument);
+}
+
+// A cache of keys that each run adds a row to, in its place; behind a value that is read, too.
+TEST_P(OnnxModel, StateIsDonated) {
+  for (const bool reads : {false, true}) {
+    G g;
+    g.input("row", ElementType::f32, {1, 4}).input("past", ElementType::f32, {8, 4}).input("at", ElementType::i64, {1, 1});
+    g.output("present", ElementType::f32, {8, 4}).output("sum", ElementType::f32, {4});
+    g.node("ScatterND", {"past", "at", "row"}, {"present"});
+    if (reads) {
+      g.input("to", ElementType::i64, {2});
+      g.node("Reshape", {"present", "to"}, {"p"});
+    } else {
+      g.node("Identity", {"present"}, {"p"});
+    }
+    g.initializer(integers("axes", {1}, {0}));
+    g.node("ReduceSum", {"p", "axes"}, {"sum"}, {G::integer("keepdims", 0)});
+    const onnx::Model m = model(g);
+    Tensor cache = zeros({8, 4}) + 0, sums = zeros({4}) + 0;
+    eval({cache, sums});
+    std::uint64_t live = 0;
+    for (int i = 0; i < 8; ++i) {
+      const Tensor row = full({1, 4}, static_cast<float>(i + 1)), at = tensor({{i}}, DType::i64);
+      const Tensor to = tensor({8, 4}, DType::i64);
+      std::vector<NamedTensor> inputs{{"row", row}, {"past", cache}, {"at", at}};
+      if (reads) inputs.push_back({"to", to});
+      const std::vector<NamedTensor> outputs{{"present", cache}, {"sum", sums}};
+      m.run(inputs, outputs);
+      EXPECT_THAT(sums.to_vector<float>(), testing::Each(static_cast<float>((i + 1) * (i + 2) / 2)));
+      if (i == 4) live = memory::live(device);
+    }
+    EXPECT_LE(memory::live(device), live + 1024);
+    EXPECT_EQ(cache.to_vector<float>()[4 * 7], 8.0f);
+    EXPECT_EQ(cache.to_vector<float>()[4 * 2], 3.0f);
+    EXPECT_LE(m.compilations(), 2u);
+  }
+}
+
+// What is read on the way is told with the node that needs it.
+TEST_P(OnnxModel, ReadbacksAreTold) {
+  G g;
+  g.input("x", ElementType::f32, {-1}).input("to", ElementType::i64, {2}).output("y", ElementType::i64, {-2, -3});
+  g.node("Reshape", {"x", "to"}, {"r"}).node("NonZero", {"r"}, {"y"});
+  const onnx::Model m = model(g);
+  EXPECT_TRUE(m.readbacks().empty());
+  for (int i = 0; i < 3; ++i) m.run({{"x", ones({6})}, {"to", tensor({2, 3}, DType::i64)}});
+  const std::vector<onnx::Readback> all = m.readbacks();
+  ASSERT_EQ(all.size(), 2u);
+  const auto of = [&](std::string_view op) {
+    const auto it = std::ranges::find(all, op, &onnx::Readback::op);
+    return it == all.end() ? onnx::Readback() : *it;
+  };
+  EXPECT_EQ(of("Reshape").value, "to");
+  EXPECT_EQ(of("Reshape").bytes, 16u);
+  EXPECT_EQ(of("Reshape").count, 3u);
+  EXPECT_EQ(of("NonZero").count, 3u);
+  EXPECT_EQ(m.reads(), 6u);
+}
+
+// A new shape makes again neither constants nor pipelines.
+TEST_P(OnnxModel, NewShapesShareWhatIsThere) {
+  constexpr std::int64_t kWidth = 256;
+  G g;
+  g.input("x", ElementType::f32, {-1, -2, kWidth}).output("y", ElementType::f32, {-1, -2, kWidth});
+  std::string last = "x";
+  std::vector<float> weights(kWidth * kWidth);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % 31) / 256 - 0.06f;
+  for (int layer = 0; layer < 4; ++layer) {
+    const auto name = [&](const char* what) { return std::format("{}{}", what, layer); };
+    g.initializer(raw_weight(name("w"), {kWidth, kWidth}, weights));
+    g.initializer(raw_weight(name("s"), {kWidth}, std::vector<float>(kWidth, 1)));
+    g.node("MatMul", {last, name("w")}, {name("m")}).node("Relu", {name("m")}, {name("r")});
+    g.node("Add", {name("r"), last}, {name("a")});
+    g.node("LayerNormalization", {name("a"), name("s")}, {layer == 3 ? std::string("y") : name("n")});
+    last = name("n");
+  }
+  const onnx::Model m = model(g);
+  const auto run = [&](std::int64_t batch, std::int64_t length) {
+    const Tensor x = full({batch, length, kWidth}, 0.5f);
+    EXPECT_EQ(only(m, {{"x", x}}).to_vector<float>().size(), static_cast<std::size_t>(batch * length * kWidth));
+  };
+  const std::uint64_t before = memory::live(device);
+  run(4, 65);
+  run(3, 64);
+  const std::uint64_t held = memory::live(device);
+  if (device.is_gpu()) {  // (The cpu takes them from the file.)
+    EXPECT_GE(held - before, 4 * kWidth * kWidth * sizeof(float));
+  }
+  const auto pipelines = [&] { return device.is_gpu() ? device.gpu().impl().pipelines.size() : 0; };
+  const std::size_t made = pipelines();
+  run(2, 63);
+  run(2, 64);
+  EXPECT_LE(memory::live(device), held + kWidth * kWidth * sizeof(float) / 8) << "no weight is there twice";
+  EXPECT_EQ(pipelines(), made) << "what was compiled serves other sizes";
+  EXPECT_EQ(m.compilations(), 4u);
+}
+
 // The values of all nodes; and of each on the operands that something else computed.
 TEST_P(OnnxModel, ValuesOfNodes) {
   G g;
@@ -597,11 +750,6 @@ G many_weights(const std::function<WireWriter(std::string_view, std::initializer
   g.initializer(weight("both", {64, 64}, {large.begin(), large.begin() + 64 * 64}));
   return g;
 }
-WireWriter raw_weight(std::string_view name, std::initializer_list<std::int64_t> dims,
-                      const std::vector<float>& values) {
-  return onnx_tensor<float>(name, ElementType::f32, std::span(dims.begin(), dims.size()), values);
-}
-
 TEST_P(OnnxModel, InPieces) {
   const std::string bytes = onnx_model(many_weights(raw_weight));
   const Tensor rows = arange(64).cast(DType::i64);
@@ -704,6 +852,47 @@ TEST_P(OnnxModel, Steps) {
     EXPECT_THAT(y.get(), testing::Each(32.0f)) << sign;
   }
   EXPECT_THAT(only(m, {{"x", full({6}, 1.0f)}, {"to", to}}).to_vector<float>(), testing::Each(32.0f));
+}
+
+// Steps with nodes on another device: what goes there and back is read without a wait.
+TEST_P(OnnxModel, StepsWithAFallback) {
+  G g;
+  g.input("x", ElementType::f32, {-1}).output("y", ElementType::f32, {-1}).output("z", ElementType::f64, {-1});
+  g.node("Exp", {"x"}, {"e"});
+  g.node("Cast", {"e"}, {"d"}, {G::integer("to", static_cast<std::int64_t>(ElementType::f64))});
+  g.node("Add", {"d", "d"}, {"z"}).node("Sqrt", {"z"}, {"r"});
+  g.node("Cast", {"r"}, {"f"}, {G::integer("to", static_cast<std::int64_t>(ElementType::f32))});
+  g.node("Mul", {"f", "e"}, {"y"});
+  const onnx::Model m =
+      onnx::Model::from_bytes(bytes_in(onnx_model(g)), {.device = device, .fallback = Device::cpu()});
+  for (int turn = 0; turn < 2; ++turn) {
+    Future<std::vector<float>> y;
+    Future<std::vector<double>> z;
+    {
+      const Tensor x = zeros({3});
+      const gpu::NoWaiting guard;
+      const onnx::NamedValue inputs[] = {{"x", {.tensor = x}}};
+      onnx::RunSteps steps = m.run_steps(inputs);
+      while (!steps.done()) {
+        Future<void> step = steps.next();
+        while (!step.ready()) {
+        }
+        step.get();
+      }
+      EXPECT_EQ(device_of(steps.results()[0].tensor), device);
+      y = steps.results()[0].tensor.async_read<float>();
+      z = steps.results()[1].tensor.async_read<double>();
+      EXPECT_THAT(guard.places(), testing::IsEmpty());
+    }
+    EXPECT_THAT(y.get(), testing::Each(testing::FloatNear(std::sqrt(2.0f), 1e-6f)));
+    EXPECT_THAT(z.get(), testing::Each(2.0));
+  }
+  EXPECT_EQ(m.on_fallback().empty(), !device.is_gpu());
+  // The same form runs into tensors of the program, too.
+  if (!device.is_gpu()) return;
+  const Tensor own = to(tensor(std::vector<double>{7, 7, 7}), device);
+  m.run({{"x", zeros({3})}}, {{"z", own}});
+  EXPECT_THAT(own.to_vector<double>(), testing::Each(2.0));
 }
 
 TEST(OnnxFiles, InPiecesAreRefusedWhereTheyAreWrong) {

@@ -14,6 +14,7 @@
 
 #include "compiler/bound.h"
 #include "support/devices.h"
+#include "support/onnx_writer.h"
 #include "support/quick.h"
 #include "weft/array.h"
 #include "weft/call.h"
@@ -24,6 +25,7 @@
 #include "weft/evaluate.h"
 #include "weft/indexing.h"
 #include "weft/memory.h"
+#include "weft/onnx.h"
 #include "weft/random.h"
 #include "weft/resampling.h"
 #include "weft/traced.h"
@@ -285,6 +287,43 @@ TEST_P(MemoryGrowthTest, TurnsOfLoops) {
   expect_small("turns that are counted", [&](std::int64_t n) { check(counted(n)(x), n); });
   expect_small("turns that wait",
                [&](std::int64_t n) { check(until(x, full({}, static_cast<int>(n), DType::i32)), n); });
+}
+
+// Models of ONNX whose graphs depend on data, with nodes on another device and random numbers, and with a state that
+// each run updates in its place.
+TEST_P(MemoryGrowthTest, OnnxModels) {
+  using G = OnnxGraph;
+  using onnx::ElementType;
+  const auto model = [&](const G& g) {
+    const std::string bytes = onnx_model(g);
+    return onnx::Model::from_bytes(std::as_bytes(std::span(bytes)), {.device = device, .fallback = Device::cpu()});
+  };
+  const auto to_type = [](ElementType type) { return G::integer("to", static_cast<std::int64_t>(type)); };
+  G g;
+  g.input("x", ElementType::f32, {-1}).input("to", ElementType::i64, {2}).output("y", ElementType::f32, {-2, -3});
+  g.node("RandomNormalLike", {"x"}, {"n"}).node("Add", {"x", "n"}, {"a"});
+  g.node("Cast", {"a"}, {"d"}, {to_type(ElementType::f64)}).node("Mul", {"d", "d"}, {"q"});
+  g.node("Cast", {"q"}, {"f"}, {to_type(ElementType::f32)}).node("Reshape", {"f", "to"}, {"y"});
+  const onnx::Model wide = model(g);
+  const Tensor x = ones({64}), shapes[] = {tensor({8, 8}, DType::i64), tensor({4, 16}, DType::i64)};
+  expect_flat("a model in stages", 100, turns(), 8 * kMiB, [&](int i) {
+    const Tensor y = wide.run({{"x", x}, {"to", shapes[i % 2]}})[0];
+    if (i % 50 == 0) {
+      EXPECT_EQ(y.to_vector<float>().size(), 64u);
+    }
+  });
+  G state;
+  state.input("x", ElementType::f32, {64}).input("past", ElementType::f32, {64});
+  state.output("present", ElementType::f32, {64}).node("Add", {"past", "x"}, {"present"});
+  const onnx::Model sum = model(state);
+  Tensor total = zeros({64}) + 0;
+  eval(total);
+  int count = 0;
+  expect_flat("a state in its place", 100, turns(), 8 * kMiB, [&](int) {
+    sum.run({{"x", x}, {"past", total}}, {{"present", total}});
+    ++count;
+  });
+  EXPECT_THAT(total.to_vector<float>(), testing::Each(static_cast<float>(count)));
 }
 
 // A gradient keeps the carries of all turns: as many as have room, or it is refused at once.

@@ -35,6 +35,12 @@ nb::list ports(const std::vector<onnx::Port>& all) {
   return list;
 }
 
+nb::tuple texts(const std::vector<std::string>& all) {
+  nb::list list;
+  for (const std::string& s : all) list.append(text(s));
+  return nb::tuple(list);
+}
+
 // In the order of weft.onnx.Description's fields.
 nb::tuple description(const onnx::Description& d) {
   nb::dict opsets, metadata;
@@ -43,10 +49,11 @@ nb::tuple description(const onnx::Description& d) {
   nb::list operators;
   for (const onnx::OperatorUse& use : d.operators) {
     operators.append(nb::make_tuple(text(use.domain.empty() ? "ai.onnx" : use.domain), text(use.name), use.version,
-                                    use.count, use.supported));
+                                    use.count, use.supported, text(use.reason)));
   }
   return nb::make_tuple(text(d.name), text(d.producer), d.ir_version, opsets, metadata, ports(d.inputs),
-                        ports(d.outputs), operators, d.parameters, d.weight_bytes);
+                        ports(d.outputs), operators, d.parameters, d.weight_bytes, texts(d.files), d.external_bytes,
+                        texts(d.problems), texts(d.remarks));
 }
 
 // What a program gives for an input: None for an optional without a value, a list for a sequence, else what a tensor is
@@ -118,9 +125,12 @@ std::vector<onnx::Operator> operators_in(nb::handle list) {
 void add_onnx(nb::module_& m) {
   m.def("describe_onnx",
         [](const std::string& path) { return description(released([&] { return onnx::describe(path); })); });
-  const auto options = [](const Device& device, const std::optional<std::string>& precision, nb::handle operators) {
-    return onnx::Options{
-        .device = device, .precision = precision_named(precision), .operators = operators_in(operators)};
+  const auto options = [](const Device& device, const std::optional<std::string>& precision, nb::handle operators,
+                          const std::optional<Device>& fallback) {
+    return onnx::Options{.device = device,
+                         .precision = precision_named(precision),
+                         .operators = operators_in(operators),
+                         .fallback = fallback};
   };
   m.def(
       "save_onnx",
@@ -131,26 +141,43 @@ void add_onnx(nb::module_& m) {
   m.def(
       "load_onnx",
       [options](const std::string& path, const Device& device, std::optional<std::string> precision,
-                nb::handle operators) {
-        const onnx::Options all = options(device, precision, operators);
+                nb::handle operators, std::optional<Device> fallback) {
+        const onnx::Options all = options(device, precision, operators, fallback);
         return released([&] { return onnx::Model::load(path, all); });
       },
-      nb::arg("path"), nb::arg("device"), nb::arg("precision").none(), nb::arg("operators"));
+      nb::arg("path"), nb::arg("device"), nb::arg("precision").none(), nb::arg("operators"),
+      nb::arg("fallback").none());
   m.def(
       "onnx_from_bytes",
       [options](nb::bytes bytes, const Device& device, std::optional<std::string> precision, const std::string& folder,
-                nb::handle operators) {
+                nb::handle operators, std::optional<Device> fallback) {
         const std::span<const std::byte> all(static_cast<const std::byte*>(bytes.data()), bytes.size());
-        const onnx::Options chosen = options(device, precision, operators);
+        const onnx::Options chosen = options(device, precision, operators, fallback);
         return released([&] { return onnx::Model::from_bytes(all, chosen, folder); });
       },
-      nb::arg("bytes"), nb::arg("device"), nb::arg("precision").none(), nb::arg("folder"), nb::arg("operators"));
+      nb::arg("bytes"), nb::arg("device"), nb::arg("precision").none(), nb::arg("folder"), nb::arg("operators"),
+      nb::arg("fallback").none());
 
   nb::class_<onnx::Model>(m, "OnnxModel")
       .def("description", [](const onnx::Model& model) { return description(model.description()); })
       .def_prop_ro("device", [](const onnx::Model& model) { return model.device(); })
       .def_prop_ro("compilations", &onnx::Model::compilations)
-      .def_prop_ro("reads", &onnx::Model::reads)
+      .def("readbacks",
+           [](const onnx::Model& model) {
+             nb::list all;
+             for (const onnx::Readback& r : model.readbacks()) {
+               all.append(nb::make_tuple(text(r.value), text(r.node), text(r.op), r.bytes, r.count));
+             }
+             return all;
+           })
+      .def("on_fallback",
+           [](const onnx::Model& model) {
+             nb::list all;
+             for (const onnx::FallbackNode& n : model.on_fallback()) {
+               all.append(nb::make_tuple(text(n.node), text(n.op), text(n.reason)));
+             }
+             return all;
+           })
       // Shapes and arrays by inputs' names.
       .def("graph",
            [](const onnx::Model& model, nb::dict shapes, nb::dict constants) {

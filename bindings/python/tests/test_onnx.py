@@ -106,7 +106,7 @@ def test_a_model_is_a_function(path):
     for y in (m(x), m(x=x), m(wf.asarray(x)), m(x.tolist())):
         assert isinstance(y, wf.Array) and y.dtype == wf.float32 and y.device == m.device == wf.device()
         np.testing.assert_allclose(y, want, atol=1e-5)
-    assert m.compilations == 1 and m.reads == 0
+    assert m.compilations == 1 and m.readbacks == ()
     assert m(wf.ones((2, 4))).shape == (2, 3) and m(wf.ones((0, 4))).shape == (0, 3)
     assert m.compilations == 3
     assert repr(m).startswith("<weft.onnx.Model (x: tensor(float)[n, 4]) -> (y: tensor(float)[n, 3]) on ")
@@ -123,6 +123,11 @@ def test_what_is_in_a_model(path):
     assert [(o.domain, o.name, o.count, o.supported) for o in d.operators] == [
         ("ai.onnx", name, 1, True) for name in ("Add", "MatMul", "Relu")
     ]
+    assert (d.files, d.external_bytes, d.problems, d.remarks) == ((), 0, (), ())
+    (path.parent / "other.onnx").write_bytes(model(node("StringConcat", ["x", "x"], ["y"]), input("x", 11, [2])))
+    d = wf.onnx.describe(path.parent / "other.onnx")
+    assert not d.operators[0].supported and "texts" in d.operators[0].reason
+    assert len(d.remarks) == 1 and "float64" in d.remarks[0]
 
 
 def test_devices_and_precision(path):
@@ -156,7 +161,36 @@ def test_several_outputs_names_that_are_not_pythons_and_shapes_that_are_read():
     y, places = m(x, [4], to=[2, 2])
     assert y.tolist() == [[9, 5], [4, 3]] and places.tolist() == [5, 4, 2, 0] and places.dtype == wf.int64
     y, places = m(**{"input.1": x, "k": np.array([2]), "to": np.array([1, -1])})
-    assert y.tolist() == [[9, 5]] and m.reads > 0
+    assert y.tolist() == [[9, 5]]
+    assert {(r.value, r.op, r.bytes, r.count) for r in m.readbacks} == {("k", "TopK", 8, 2), ("to", "Reshape", 16, 2)}
+
+
+def test_a_fallback_to_the_cpu():
+    double = 11
+    bytes_ = model(
+        node("Exp", ["x"], ["e"]),
+        node("Cast", ["e"], ["d"], to=double),
+        node("Sqrt", ["d"], ["y"]),
+        input("x", FLOAT, ["n"]),
+        output("y", double, ["n"]),
+    )
+    m = wf.onnx.load(bytes_, fallback="cpu")
+    np.testing.assert_allclose(m(np.zeros(3, "f4")), np.ones(3))
+    if m.device == wf.device("cpu"):
+        assert m.on_fallback == ()
+        return
+    assert ("Sqrt", True) in [(n.op, "f64" in n.reason) for n in m.on_fallback]
+    with pytest.raises(wf.Unsupported, match="Sqrt"):
+        wf.onnx.load(bytes_)(np.zeros(3, "f4"))
+
+
+def test_a_model_inside_of_functions(path):
+    m = wf.onnx.load(path)
+    x = np.random.default_rng(0).normal(size=(5, 4)).astype("f4")
+    f = wf.compile(lambda v: m(v * 2) + 1)
+    np.testing.assert_allclose(f(wf.asarray(x)), np.maximum(2 * x @ W + B, 0) + 1, atol=1e-5)
+    slope = wf.grad(lambda v: wf.sum(m(v)))(wf.asarray(x))
+    np.testing.assert_allclose(slope, ((x @ W + B) > 0).astype("f4") @ W.T, atol=1e-5)
 
 
 def test_sequences_are_lists_and_optionals_are_none():

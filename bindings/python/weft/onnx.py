@@ -18,7 +18,18 @@ from ._core import Device, DType
 from ._devices import current_precision
 from ._files import GraphFunction
 
-__all__ = ["Description", "Model", "OperatorCall", "OperatorUse", "Port", "describe", "load", "save"]
+__all__ = [
+    "Description",
+    "FallbackNode",
+    "Model",
+    "OperatorCall",
+    "OperatorUse",
+    "Port",
+    "Readback",
+    "describe",
+    "load",
+    "save",
+]
 
 
 class Port(NamedTuple):
@@ -32,13 +43,34 @@ class Port(NamedTuple):
 
 
 class OperatorUse(NamedTuple):
-    """An operator that a model uses, in how many nodes, and whether Weft has it."""
+    """An operator that a model uses, in how many nodes, and whether Weft has it; reason says why not, or what of it Weft
+    lacks."""
 
     domain: str
     name: str
     version: int
     count: int
     supported: bool
+    reason: str
+
+
+class FallbackNode(NamedTuple):
+    """A node that runs on the fallback, and why."""
+
+    node: str
+    op: str
+    reason: str
+
+
+class Readback(NamedTuple):
+    """A value that calls read from the device on the way, since the graph depends on it: its name, the node that needs it
+    and its operator, the bytes of one read, and how often it was read."""
+
+    value: str
+    node: str
+    op: str
+    bytes: int
+    count: int
 
 
 class OperatorCall(NamedTuple):
@@ -53,8 +85,9 @@ class OperatorCall(NamedTuple):
 
 
 class Description(NamedTuple):
-    """What is in a model's file. parameters and weight_bytes are those of its initializers, opsets are versions by
-    domain."""
+    """What is in a model's file. parameters and weight_bytes are those of its initializers, of which external_bytes are in
+    the files beside it; opsets are versions by domain. problems and remarks say what keeps it from running here, or from
+    running on a GPU alone, besides operators."""
 
     name: str
     producer: str
@@ -66,6 +99,10 @@ class Description(NamedTuple):
     operators: tuple[OperatorUse, ...]
     parameters: int
     weight_bytes: int
+    files: tuple[str, ...]
+    external_bytes: int
+    problems: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
 def _description(made: Any) -> Description:
@@ -88,8 +125,8 @@ class Model:
         Inputs are arrays of any library and device, or lists of numbers, in the order of inputs or by name: a name that
         is none of Python's as model(**{"input.1": x}). Arrays have the input's type. A sequence is a list of arrays, as
         an input and as an output; None is an optional without a value. Returns before the work is done, unless the graph
-        depends on values that are computed on the way. It is a step of its own: not inside of functions that weft.compile()
-        or weft.vmap() trace, and a constant for derivatives."""
+        depends on values that are computed on the way. Inside of functions that are compiled, batched or differentiated a
+        call is part of the function."""
         names = [port.name for port in self.inputs]
         if len(args) > len(names):
             raise TypeError(f"the model has {len(names)} inputs, got {len(args)}")
@@ -141,9 +178,14 @@ class Model:
         return self._own.compilations
 
     @property
-    def reads(self) -> int:
-        """How many values were read from the device since it was loaded, since the graph depends on them."""
-        return self._own.reads
+    def readbacks(self) -> tuple[Readback, ...]:
+        """What was read from the device since it was loaded, since the graph depends on it."""
+        return tuple(Readback(*r) for r in self._own.readbacks())
+
+    @property
+    def on_fallback(self) -> tuple[FallbackNode, ...]:
+        """The nodes that ran on the fallback of load()."""
+        return tuple(FallbackNode(*n) for n in self._own.on_fallback())
 
     def __repr__(self) -> str:
         text = ", ".join(f"{p.name}: {p.type}{_sizes(p)}" for p in self.inputs)
@@ -164,6 +206,7 @@ def load(
     *,
     folder: str | os.PathLike[str] | None = None,
     operators: Mapping[str, Callable[[OperatorCall], Any]] | None = None,
+    fallback: Device | str | None = None,
 ) -> Model:
     """The model of a file, or of its bytes, on a device: by default the default device.
 
@@ -171,6 +214,9 @@ def load(
     where that keeps an error bound, as weft.compile() has it. The file is mapped, and weights are read when they are first
     uploaded; those in files of their own are found beside it, and those of bytes in `folder`. Raises Unsupported for a
     model with operators that Weft lacks, and names their nodes.
+
+    fallback, "cpu", is where nodes run that the device cannot compute, as those of float64 on a GPU: Model.on_fallback
+    lists them. Without it a call raises Unsupported, which names all of them.
 
     operators are functions for operators of the program's own, by "domain.Name", the domain of ONNX being "ai.onnx". Each is
     given an OperatorCall, gives an array or a tuple of them, and is called when the model is compiled for new shapes:
@@ -182,13 +228,15 @@ def load(
         device = _core.default_device()
     elif isinstance(device, str):
         device = _core.open_device(device)
+    if isinstance(fallback, str):
+        fallback = _core.open_device(fallback)
     precision = precision or current_precision.get()
     if isinstance(path, bytes):
         where = "" if folder is None else os.fspath(folder)
-        return Model(_core.onnx_from_bytes(path, device, precision, where, rows))
+        return Model(_core.onnx_from_bytes(path, device, precision, where, rows, fallback))
     if folder is not None:
         raise TypeError("load: a folder goes with bytes; of a file it is its own")
-    return Model(_core.load_onnx(os.fspath(path), device, precision, rows))
+    return Model(_core.load_onnx(os.fspath(path), device, precision, rows, fallback))
 
 
 def _split(name: str) -> tuple[str, str]:

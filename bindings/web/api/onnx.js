@@ -24,13 +24,14 @@ class Loader extends Handle {
 // The model at an address, of which other files that it has weights in are found beside it; or of a Blob or File, a buffer,
 // a stream or a Response, with `files` for those others: an object of such by their names, or a list of Files. In Node
 // also the path of a file. `device`: not that of open(). `precision`: "strict", "f16" or "automatic", which store weights
-// and values as f16. `forms`: how many combinations of shapes stay compiled, by default 32. `progress({file, loaded,
+// and values as f16. `forms`: how many combinations of shapes stay compiled, by default 32. `fallback: 'cpu'` computes
+// there what a GPU cannot, as float64 (Model.onFallback lists it); else it is an error. `progress({file, loaded,
 // total})` is called as bytes come; total is undefined where the server does not say it. `cache: false` keeps nothing
 // (see CACHE). `signal` aborts. Throws WeftError: IoError (a file is missing or cannot be fetched), FormatError (it is no
 // model, or malformed), Unsupported (operators or types that Weft lacks, which the message lists), OutOfMemory, DeviceLost.
 export async function load(source, options) {
-  const {device, precision, forms, progress, cache = true, files, signal} =
-      optionsOf(options, 'onnx.load', ['device', 'precision', 'forms', 'progress', 'cache', 'files', 'signal']);
+  const {device, precision, forms, fallback, progress, cache = true, files, signal} = optionsOf(
+      options, 'onnx.load', ['device', 'precision', 'forms', 'fallback', 'progress', 'cache', 'files', 'signal']);
   if (device !== undefined) addressOf(device, Device, 'onnx.load: device');
   if (precision !== undefined && typeof precision !== 'string') {
     fail(`onnx.load: precision is ${shown(precision)}, expected a text`, 'TypeError');
@@ -38,10 +39,11 @@ export async function load(source, options) {
   if (forms !== undefined && !(Number.isInteger(forms) && forms > 0)) {
     fail(`onnx.load: forms is ${shown(forms)}, expected an integer from 1 on`);
   }
+  if (fallback !== undefined && fallback !== 'cpu') fail(`onnx.load: fallback is ${shown(fallback)}, expected 'cpu'`);
   const {place, name, response} = await opened(source, {cache, files, signal});
   try {
     const on = device?.addressFor('onnx.load: device') ?? 0;
-    const model = await loadFrom({place, name, response, progress, signal}, on, {precision, forms});
+    const model = await loadFrom({place, name, response, progress, signal}, on, {precision, forms, fallback});
     await place.loaded();
     return model;
   } catch (error) {
@@ -208,8 +210,17 @@ export class Model extends Handle {
   get compilations() {
     return callJson('onnx_counts', this.address).compilations;
   }
-  // How many values were read on the way, since the graph depends on them.
+  // What was read from the device on the way, since the graph depends on it: {value, node, op, bytes, count} each, the
+  // value's name, the node that needs it and its operator, the bytes of one read, and how often it was read.
+  get readbacks() {
+    return callJson('onnx_counts', this.address).readbacks;
+  }
+  // How many values these were.
   get reads() {
-    return callJson('onnx_counts', this.address).reads;
+    return this.readbacks.reduce((sum, {count}) => sum + count, 0);
+  }
+  // The nodes that ran on the fallback: {node, op, reason} each.
+  get onFallback() {
+    return callJson('onnx_counts', this.address).onFallback;
   }
 }

@@ -3,7 +3,7 @@
 import {wasm} from '../package/core.js';
 import * as weft from '../package/index.js';
 import {MemoryCache, cacheOf, check, close, equal, fails, served, test, withGlobals} from './harness.mjs';
-import {modelProto, tensorProto} from './onnx_writer.mjs';
+import {TYPES, modelProto, tensorProto} from './onnx_writer.mjs';
 
 const {onnx} = weft;
 const GPU = globalThis.navigator?.gpu && (await navigator.gpu.requestAdapter()) ? '0' : null;
@@ -91,6 +91,26 @@ for (const [kind, device] of [...(GPU ? [['gpu', GPU]] : []), ['cpu', 'cpu']]) {
     close(await (await model.run({x: [0, 1, 0, 1]})).y.toArray(), [one, one], 1e-6);
     equal((await model.run({x: [1, 1, 0, 1]})).y.shape, [3]);
     equal(model.reads, 2);
+    check(model.readbacks.every(({value, node, op, bytes, count}) => value && op && bytes && count), JSON.stringify(model.readbacks));
+  });
+
+  onDevice('nodes on the cpu', async ({opened}) => {
+    const graph = modelProto({
+      inputs: [['x', 'f32', [null]]], outputs: [['y', 'f32', [null]], ['d', 'f64', [null]]],
+      nodes: [
+        ['Exp', ['x'], ['e']], ['Cast', ['e'], ['w'], {to: TYPES.f64}], ['Add', ['w', 'w'], ['d']],
+        ['Cast', ['d'], ['n'], {to: TYPES.f32}], ['Mul', ['n', 'e'], ['y']],
+      ],
+    });
+    const model = await onnx.load(graph, {fallback: 'cpu'});
+    for (const n of [3, 5, 3]) {
+      const {y, d} = await model.run({x: new Float32Array(n)});
+      equal([await y.toArray(), await d.toArray()], [Array(n).fill(2), Array(n).fill(2)]);
+    }
+    check(!opened.gpu || model.onFallback.some(({op, reason}) => op === 'Add' && /f64/.test(reason)), JSON.stringify(model.onFallback));
+    equal(model.onFallback.length > 0, opened.gpu);
+    if (opened.gpu) await fails(async () => (await onnx.load(graph)).run({x: [0]}), 'Unsupported', /Add/);
+    await fails(() => onnx.load(graph, {fallback: 'gpu'}), 'InvalidArgument', /expected 'cpu'/);
   });
 
   onDevice('branches and loops that depend on data', async () => {
