@@ -114,8 +114,8 @@ def on_weft(options, path, feed, outputs, runs):
     return values, float(re.search(r"median ([0-9.]+)", said)[1]), (used[1] - used[0]) / runs * 1e3
 
 
-def difference(given, expected):
-    """The largest difference, relative to the largest value."""
+def difference(given, expected, least=1e-6):
+    """The largest difference, relative to the largest value, or to the least."""
     if given.shape != expected.shape or given.dtype != expected.dtype:
         return f"{given.dtype} {list(given.shape)} for {expected.dtype} {list(expected.shape)}"
     if not expected.size:
@@ -123,7 +123,7 @@ def difference(given, expected):
     wide = expected.astype(numpy.float64)
     same = (numpy.isnan(wide) & numpy.isnan(given)) | (wide == given)
     apart = numpy.where(same, 0, numpy.abs(given.astype(numpy.float64) - wide))
-    return float(apart.max() / max(1e-6, numpy.abs(wide[numpy.isfinite(wide)]).max(initial=0)))
+    return float(apart.max() / max(least, numpy.abs(wide[numpy.isfinite(wide)]).max(initial=0)))
 
 
 class NodeComparison:
@@ -139,8 +139,10 @@ class NodeComparison:
                 f"{self.worst:.1e}")
 
 
-def compare_nodes(options, path, feed, *arguments, bound=2e-5):
-    """Results of nodes that differ by more than the bound of the largest number, or integers by more than one."""
+def compare_nodes(options, path, feed, *arguments, bound=2e-5, bounds=None):
+    """Results of nodes that differ by more than the bound of the largest number, or integers by more than one.
+
+    An operator in bounds has its own."""
     import onnx  # noqa: PLC0415: nothing else needs it
 
     model = onnx.load(path)
@@ -192,7 +194,7 @@ def compare_nodes(options, path, feed, *arguments, bound=2e-5):
             differs = apart > 1
         else:
             apart = difference(given, expected)
-            differs = isinstance(apart, str) or apart > bound
+            differs = isinstance(apart, str) or apart > (bounds or {}).get(node.op_type, bound)
             if not differs:
                 compared.worst = max(compared.worst, apart)
         if differs:
@@ -304,10 +306,11 @@ def measure(options, case):
     return row
 
 
-def largest_difference(outputs, expected):
+def largest_difference(outputs, expected, least=1e-6):
     """The largest of all outputs, or what is wrong with their types or shapes."""
-    differences = [difference(y, e) for y, e in zip(outputs, expected)]
-    return next((d for d in differences if isinstance(d, str)), max((d for d in differences if not isinstance(d, str)), default=0.0))
+    differences = [difference(y, e, least) for y, e in zip(outputs, expected)]
+    wrong = [d for d in differences if isinstance(d, str)]
+    return wrong[0] if wrong else max(differences, default=0.0)
 
 
 def line_of(row):
