@@ -17,7 +17,7 @@ CPU provider.
 --provider webgpu times ONNX Runtime's WebGPU provider, on the first GPU that it finds, a software one included, and tells
 how many nodes it leaves to the CPU. With --device llvmpipe and VK_DRIVER_FILES naming Mesa's lavapipe alone both run on that:
 
-  bench/onnx_peers.py --provider webgpu --device llvmpipe --rounds 2 $(tests/onnx/real_models.py --cases)
+  bench/onnx_peers.py --provider webgpu --device llvmpipe --rounds 2 $(tests/onnx/real_models.py --cases --first)
 
 --nodes instead runs each node of the models on what ONNX Runtime, without changes to the model, has for its operands, and
 tells which results differ. So also models can be compared whose results change as a whole when one rounding does.
@@ -127,10 +127,13 @@ def difference(given, expected, least=1e-6):
 
 
 class NodeComparison:
-    """Results of single nodes: how many there are of both, which differ (as texts), and by how much the others at most."""
+    """Results of single nodes: how many there are of both, which differ (as texts), and by how much the others at most.
+
+    Operators with bounds of their own are in worst_of."""
 
     def __init__(self, nodes, results):
-        self.nodes, self.results, self.worst, self.differing, self.error, self.said = nodes, results, 0.0, [], None, ""
+        self.nodes, self.results, self.worst, self.worst_of, self.differing = nodes, results, 0.0, {}, []
+        self.error, self.said = None, ""  # what weft says of the run
 
     def __str__(self):
         if self.error:
@@ -194,8 +197,11 @@ def compare_nodes(options, path, feed, *arguments, bound=2e-5, bounds=None):
             differs = apart > 1
         else:
             apart = difference(given, expected)
-            differs = isinstance(apart, str) or apart > (bounds or {}).get(node.op_type, bound)
-            if not differs:
+            own = (bounds or {}).get(node.op_type)
+            differs = isinstance(apart, str) or apart > (own or bound)
+            if own and not differs:
+                compared.worst_of[node.op_type] = max(compared.worst_of.get(node.op_type, 0.0), apart)
+            elif not differs:
                 compared.worst = max(compared.worst, apart)
         if differs:
             compared.differing.append(f"{node.op_type} '{node.name}' {list(expected.shape)}: {apart}")
