@@ -54,6 +54,18 @@ TEST_F(DeviceTest, OpenGlNeedsNoDisplay) {
 #endif
 }
 
+// Dawn unloads them with the adapters that it has listed, and a thread of theirs that has not begun yet would end the process.
+TEST_F(DeviceTest, DriversOfOpenGlStayLoaded) {
+#ifdef __linux__
+  const auto all = gpu::adapters();
+  if (std::ranges::none_of(all, [](const gpu::AdapterInfo& a) { return a.backend.starts_with("opengl"); }))
+    GTEST_SKIP() << "no OpenGL here";
+  std::ifstream maps("/proc/self/maps");
+  const std::string loaded{std::istreambuf_iterator<char>(maps), {}};
+  EXPECT_THAT(loaded, testing::HasSubstr("/libEGL"));
+#endif
+}
+
 TEST_F(DeviceTest, AdaptersAreRanked) {
   const auto all = gpu::adapters();
   bool software = false;
