@@ -266,7 +266,7 @@ struct Model::Impl {
   std::vector<NodeValue> node_values(std::span<const NamedValue> values, std::span<const NodeValue> instead) {
     const Given all = given(values);
     Stages::Made made(source.resident.begin(), source.resident.end());
-    const auto form = std::make_shared<Form>();  // none of those that are kept
+    const auto form = std::make_shared<Form>(1);  // none of those that are kept
     form->observes = true;
     form->recomputes = !instead.empty();
     form->sequences = all.sequences;

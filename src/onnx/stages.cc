@@ -16,7 +16,7 @@ std::string operator_name(const NodeProto& node) {
 }
 
 Stages::Stages(const Source& source, const Options& options, const Device& device)
-    : source_(source), options_(options), device_(device) {
+    : source_(source), options_(options), device_(device), forms_(options.forms) {
   compile_options_.constants = make_constant_store(device);
   compile_options_.precision = options.precision;
   fallback_options_ = compile_options_;
@@ -30,21 +30,15 @@ std::shared_ptr<Form> Stages::first(const Given& given, bool may_wait) {
   for (const auto& [id, tensor] : given.tensors) key += std::format("{}\n{}\n", id, to_string(tensor.type()));
   for (const auto& [id, length] : given.sequences) key += std::format("{}\n{}\n", id, length);
   for (const auto& [id, output] : given.donated) key += std::format("{}\nfor output {}\n", id, output);
-  const std::lock_guard lock(mutex_);
-  const auto it = std::ranges::find(forms_, key, &std::pair<std::string, std::shared_ptr<Form>>::first);
-  if (it != forms_.end()) {
-    forms_.splice(forms_.begin(), forms_, it);
-    return it->second;
-  }
-  const auto form = std::make_shared<Form>();
-  form->known.may_wait = may_wait;
-  for (const auto& [id, tensor] : given.tensors) form->known.tensors.emplace(id, tensor.type());
-  for (const auto& [name, tensor] : source_.resident) form->known.tensors.emplace(name, tensor.type());
-  form->sequences = given.sequences;
-  form->donated = given.donated;
-  forms_.emplace_front(key, form);
-  if (forms_.size() > std::max<std::size_t>(options_.forms, 1)) forms_.pop_back();
-  return form;
+  return forms_.find(std::move(key), [&] {
+    auto form = std::make_shared<Form>(options_.forms);
+    form->known.may_wait = may_wait;
+    for (const auto& [id, tensor] : given.tensors) form->known.tensors.emplace(id, tensor.type());
+    for (const auto& [name, tensor] : source_.resident) form->known.tensors.emplace(name, tensor.type());
+    form->sequences = given.sequences;
+    form->donated = given.donated;
+    return form;
+  });
 }
 
 std::shared_ptr<Form> Stages::next(const std::shared_ptr<Form>& form, std::optional<TensorData> elements) {
@@ -56,27 +50,25 @@ std::shared_ptr<Form> Stages::next(const std::shared_ptr<Form>& form, std::optio
     read.bytes = key.size();
     ++read.count;
   }
-  const std::lock_guard lock(form->making);
-  if (form->next.size() >= std::max<std::size_t>(options_.forms, 1) && !form->next.contains(key)) form->next.clear();
-  std::shared_ptr<Form>& next = form->next[key];
-  if (next) return next;
-  const int idle = !elements && form->made.empty() ? form->idle + 1 : 0;
-  if (idle > 1) {
-    throw Unsupported("onnx: nodes of '{}' cannot be parted between two devices", source_.model.graph.name);
-  }
-  next = std::make_shared<Form>();
-  next->idle = idle;
-  next->known = form->known;
-  if (elements) next->known.elements.emplace(form->read, std::move(*elements));
-  for (const auto& [id, type] : form->made) next->known.tensors.emplace(id, type);
-  for (const auto& [id, value] : form->made_sequences) next->known.sequences.emplace(id, value);
-  next->sequences = form->sequences;
-  next->donated = form->donated;
-  next->refused = form->refused;
-  next->observes = form->observes;
-  next->recomputes = form->recomputes;
-  next->on_fallback = elements ? form->on_fallback : !form->on_fallback;
-  return next;
+  return form->next.find(std::move(key), [&] {
+    const int idle = !elements && form->made.empty() ? form->idle + 1 : 0;
+    if (idle > 1) {
+      throw Unsupported("onnx: nodes of '{}' cannot be parted between two devices", source_.model.graph.name);
+    }
+    auto next = std::make_shared<Form>(options_.forms);
+    next->idle = idle;
+    next->known = form->known;
+    if (elements) next->known.elements.emplace(form->read, std::move(*elements));
+    for (const auto& [id, type] : form->made) next->known.tensors.emplace(id, type);
+    for (const auto& [id, value] : form->made_sequences) next->known.sequences.emplace(id, value);
+    next->sequences = form->sequences;
+    next->donated = form->donated;
+    next->refused = form->refused;
+    next->observes = form->observes;
+    next->recomputes = form->recomputes;
+    next->on_fallback = elements ? form->on_fallback : !form->on_fallback;
+    return next;
+  });
 }
 
 // Finds the nodes that the device cannot compute. Throws Unsupported that names them, unless another device may have

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/forms.h"
 #include "onnx/tracer.h"
 #include "onnx/value.h"
 #include "weft/compile.h"
@@ -37,6 +37,8 @@ struct Given {
 };
 
 struct Form {
+  explicit Form(std::size_t most) : next(most) {}
+
   Known known;
   std::map<std::string, std::size_t, std::less<>> sequences;
   std::vector<std::pair<std::string, std::size_t>> donated;  // as in Given
@@ -61,7 +63,7 @@ struct Form {
     bool is_sequence = false;
   };
   std::vector<Output> outputs;
-  std::unordered_map<std::string, std::shared_ptr<Form>> next;  // by the bytes that were read
+  compiler::Forms<std::string, Form> next;  // by the bytes that were read
 };
 
 class Stages {
@@ -116,8 +118,8 @@ class Stages {
   CompileOptions compile_options_, fallback_options_;
 
   mutable std::mutex mutex_;
-  std::list<std::pair<std::string, std::shared_ptr<Form>>> forms_;  // the last used first
-  std::map<std::size_t, std::string> placed_;                       // nodes that ran on the fallback, and why
+  compiler::Forms<std::string, Form> forms_;   // by what a run is given
+  std::map<std::size_t, std::string> placed_;  // nodes that ran on the fallback, and why
   std::map<std::pair<std::string, const NodeProto*>, Readback> readbacks_;
   std::unordered_map<std::string, Executable> copies_;  // by type
   std::atomic<std::size_t> compilations_ = 0;
