@@ -3,7 +3,7 @@
 # the packages that it links, of the next table. tests/rooms/rooms_test.py compares this with the table of rooms.
 set(WEFT_TARGETS
   "kernels | core memory gpu cpu device kernels                    |              | spdlog fmt TBB LAPACK Threads"
-  "tensors | files graph functions transform compiler tensor webnn onnx | kernels      | libzip Threads"
+  "tensors | files graph ops transform compiler tensor functions reports webnn onnx | kernels | libzip Threads"
   "text    | text                                                  | kernels      | ICU"
   "profile | profile                                               | tensors      |"
   "models  | models                                                | text tensors | Threads")

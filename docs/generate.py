@@ -138,7 +138,7 @@ def ops(weft):
         own = (ROOT / "include/weft" / name).read_text()
         begin = own.index("// ---- Elementwise" if name == "graph.h" else "// ----")
         header += "\n" + own[begin:own.rindex("}  // namespace weft")]
-    text = MARK.format("the headers of functions in include/weft and the rows of functions and operations in src/functions, src/graph, src/tensor and src/kernels") + (
+    text = MARK.format("the headers of functions in include/weft and the rows of functions and operations in src/functions, src/ops, src/transform, src/tensor and src/kernels") + (
         "# Operations of a graph\n\nFunctions that add a node to the graph of their operands, or several nodes that the compiler fuses. "
         "Types and shapes are inferred at once; operands that do not fit throw InvalidArgument. What parameters mean is in "
         "[kernels.md](kernels.md), under the kernel of the same name. \"The common type\" is what result_type() gives for the "

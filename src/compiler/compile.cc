@@ -15,7 +15,7 @@
 #include "core/in_quotes.h"
 #include "gpu/pipeline_cache.h"
 #include "gpu/wait.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/log.h"

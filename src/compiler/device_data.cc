@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "core/format.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 

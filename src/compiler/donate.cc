@@ -10,7 +10,7 @@
 #include "core/in_quotes.h"
 #include "core/nearest.h"
 #include "graph/node.h"
-#include "graph/ops/elementwise.h"
+#include "ops/elementwise.h"
 #include "weft/error.h"
 
 namespace weft::compiler {

@@ -7,7 +7,7 @@
 #include "core/format.h"
 #include "core/in_quotes.h"
 #include "cpu/executor.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "graph/ops/elementwise.h"
 #include "kernels/elementwise/scalar_ops.h"
+#include "ops/elementwise.h"
 
 namespace weft::compiler {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/expressions.h"
-#include "graph/ops/fused.h"
+#include "ops/fused.h"
 
 namespace weft::compiler {
 namespace {

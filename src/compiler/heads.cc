@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "compiler/terms.h"
-#include "transform/clone.h"
+#include "graph/clone.h"
 
 namespace weft::compiler {
 namespace {

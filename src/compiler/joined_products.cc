@@ -1,6 +1,6 @@
 #include "compiler/joined_products.h"
 
-#include "transform/clone.h"
+#include "graph/clone.h"
 
 namespace weft::compiler {
 

@@ -5,7 +5,7 @@
 
 #include "core/format.h"
 #include "core/visits.h"
-#include "transform/clone.h"
+#include "graph/clone.h"
 #include "weft/error.h"
 
 namespace weft::compiler {

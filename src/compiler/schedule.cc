@@ -9,8 +9,8 @@
 #include "compiler/donate.h"
 #include "compiler/passes/resolve_views.h"
 #include "core/format.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
+#include "ops/elementwise.h"
 #include "transform/control_flow.h"
 #include "weft/error.h"
 

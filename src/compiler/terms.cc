@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "core/visits.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 #include "weft/small_float.h"
 
 namespace weft::compiler {

@@ -6,7 +6,7 @@
 
 #include "compiler/device_data.h"
 #include "gpu/wait.h"
-#include "graph/ops/linalg.h"
+#include "ops/linalg.h"
 #include "weft/error.h"
 
 namespace weft {

@@ -6,11 +6,11 @@
 #include <numeric>
 
 #include "core/format.h"
-#include "graph/function_attributes.h"
-#include "graph/function_row.h"
 #include "graph/graph.h"
-#include "graph/ops/fft.h"
-#include "graph/range_scale.h"
+#include "ops/fft.h"
+#include "ops/function_attributes.h"
+#include "ops/function_row.h"
+#include "ops/range_scale.h"
 #include "weft/array.h"
 #include "weft/error.h"
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "core/format.h"
-#include "graph/function_row.h"
-#include "graph/functions.h"
-#include "graph/host_values.h"
-#include "graph/promotion.h"
-#include "graph/range_scale.h"
-#include "graph/rules.h"
+#include "functions/host_values.h"
+#include "ops/composition.h"
+#include "ops/function_row.h"
+#include "ops/promotion.h"
+#include "ops/range_scale.h"
+#include "ops/rules.h"
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/segments.h"

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "core/format.h"
-#include "graph/function_row.h"
-#include "graph/range_scale.h"
-#include "graph/rules.h"
+#include "ops/function_row.h"
+#include "ops/range_scale.h"
+#include "ops/rules.h"
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/inspection.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/format.h"
-#include "graph/function_row.h"
+#include "ops/function_row.h"
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/graph.h"

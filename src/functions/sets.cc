@@ -5,9 +5,9 @@
 #include <array>
 
 #include "core/format.h"
-#include "graph/function_row.h"
-#include "graph/functions.h"
-#include "graph/promotion.h"
+#include "ops/composition.h"
+#include "ops/function_row.h"
+#include "ops/promotion.h"
 #include "weft/array.h"
 #include "weft/creation.h"
 #include "weft/error.h"

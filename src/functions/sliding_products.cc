@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "graph/functions.h"
-#include "graph/ops/view.h"
+#include "ops/composition.h"
+#include "ops/view.h"
 #include "weft/array.h"
 #include "weft/convolution.h"
 #include "weft/graph.h"

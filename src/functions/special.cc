@@ -13,12 +13,12 @@
 
 #include "core/error_context.h"
 #include "core/format.h"
-#include "graph/function_row.h"
-#include "graph/functions.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/identity.h"
-#include "graph/promotion.h"
-#include "graph/rules.h"
+#include "ops/composition.h"
+#include "ops/elementwise.h"
+#include "ops/function_row.h"
+#include "ops/identity.h"
+#include "ops/promotion.h"
+#include "ops/rules.h"
 #include "weft/array.h"
 #include "weft/error.h"
 

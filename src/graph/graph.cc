@@ -5,7 +5,7 @@
 
 #include "core/format.h"
 #include "core/in_quotes.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 #include "graph/walk.h"
 #include "weft/error.h"
 

@@ -46,7 +46,7 @@ struct Graph::Impl {
   std::vector<Tensor> captured() const;
 
   // The tensor that represents `value` in the graph: retains the operands of the nodes that it needs, and replaces
-  // nodes that have data by leaves (transform/capture.cc).
+  // nodes that have data by leaves (graph/capture.cc).
   Tensor captured_value(const Tensor& value);
 
   void add_input(std::string name, Tensor value);

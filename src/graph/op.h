@@ -160,7 +160,7 @@ class Op : public std::enable_shared_from_this<Op> {
   // A simpler form of the op on these operands that is exact for every value; empty: there is none.
   virtual Tensor simplified(std::span<const Tensor> operands) const;
 
-  // Elementwise work fused into its kernel (graph/fusion.h). FusedOp (graph/ops/fused.h) adds it to an op.
+  // Elementwise work fused into its kernel (graph/fusion.h). FusedOp (ops/fused.h) adds it to an op.
   virtual Fusion fusion() const { return {.operand = prologue_operand()}; }
   // Which operand a prologue may compute.
   virtual int prologue_operand() const { return 0; }
@@ -199,12 +199,12 @@ class Op : public std::enable_shared_from_this<Op> {
   virtual Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const;
   // The op on each entry along axis axes[i] of input i; -1: that input is the same for all entries.
   virtual std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const;
-  // The same for a batch for which the entries have too many axes (graph/batch_in_order.h): the results, of any shape,
+  // The same for a batch for which the entries have too many axes (ops/batch_in_order.h): the results, of any shape,
   // their elements entry after entry; empty: one entry is computed after the other.
   virtual std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const;
   // True if its result may turn out not to exist: operand 1 says so (CheckedOp).
   virtual bool checks_values() const { return false; }
-  // Of an op by which a program gives derivatives of its own to results (graph/ops/custom_derivative.h).
+  // Of an op by which a program gives derivatives of its own to results (ops/custom_derivative.h).
   virtual const CustomDerivative* custom_derivative() const { return nullptr; }
 
   // ---- Running

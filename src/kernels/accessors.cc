@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/format.h"
-#include "kernels/call.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -260,7 +259,7 @@ class Accessors {
   std::string four_words() const {
     if (!words_) return std::format("{}[k >> 2u]", buffer_);
     if (bits_ == 8) return std::format("vec2<u32>({}, 0u)", word("k >> 2u"));
-    if (pair_stride_ == Call::kUnaligned) {
+    if (pair_stride_ == kUnalignedPairs) {
       return std::format("halves_at(vec3<u32>({}, {}, {}), k)", word("k >> 1u"), word("(k >> 1u) + 1u"),
                          word("(k >> 1u) + 2u"));
     }

@@ -24,6 +24,12 @@ std::string accessors(std::string_view name, std::string_view buffer, std::strin
 // it. Of widths 1 and 4.
 std::string number_accessors(std::string_view name, DType dtype);
 
+// As a pair stride: a group is contiguous and begins anywhere.
+inline constexpr std::uint32_t kUnalignedPairs = ~0u;
+
+// The type a value of `dtype` computes in, as WGSL writes it.
+std::string_view compute_type(DType dtype);
+
 // The array element that holds `width` elements of `dtype`, and its size in bytes.
 std::string element_type(DType dtype, int width, bool stores);
 int element_size(DType dtype, int width);

@@ -46,6 +46,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/accessors.h"
 #include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/options.h"
 #include "kernels/shader_head.h"
@@ -67,7 +68,7 @@ class Call {
   // `pair_stride`, for 16-bit types at width 4: a group of four elements is loaded as two 32-bit words `pair_stride`
   // words apart; the first word need only be 4-byte aligned, and may be before the view's first element. kUnaligned: a
   // group is contiguous and begins anywhere.
-  static constexpr std::uint32_t kUnaligned = ~0u;
+  static constexpr std::uint32_t kUnaligned = kUnalignedPairs;
   Call& read(std::string_view name, const View& view, int width = 1, std::uint32_t pair_stride = 0);
   Call& write(std::string_view name, const View& view, int width = 1, std::uint32_t pair_stride = 0);
   // Like write, with load_… as well.
@@ -173,9 +174,6 @@ bool is_one_dispatch(const gpu::Capabilities& capabilities, std::int64_t element
 // True if elements can be taken four at a time along the last axis: it is contiguous (or the view is one run), all
 // other strides, the offset and the last size are multiples of four. Never for 64-bit and packed types.
 bool can_vectorise(const View& view);
-
-// The type a value of `dtype` computes in, as WGSL writes it.
-std::string_view compute_type(DType dtype);
 
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 

@@ -4,12 +4,12 @@
 #include <limits>
 #include <numeric>
 
-#include "graph/promotion.h"
-#include "graph/ops/view.h"
 #include "onnx/node.h"
 #include "onnx/tracer.h"
 #include "onnx/value.h"
 #include "onnx/write.h"
+#include "ops/promotion.h"
+#include "ops/view.h"
 #include "weft/array.h"
 #include "weft/creation.h"
 #include "weft/device.h"

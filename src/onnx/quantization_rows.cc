@@ -2,9 +2,9 @@
 #include "weft/quantization.h"
 
 #include "graph/node.h"
-#include "graph/op_rows.h"
 #include "onnx/network.h"
 #include "onnx/write.h"
+#include "ops/op_rows.h"
 #include "weft/array.h"
 #include "weft/device.h"
 #include "weft/evaluate.h"

@@ -7,7 +7,7 @@
 #include "compiler/device_data.h"
 #include "cpu/executor.h"
 #include "graph/node.h"
-#include "graph/ops/view.h"
+#include "ops/view.h"
 #include "weft/kernels/copy.h"
 #include "weft/view.h"
 

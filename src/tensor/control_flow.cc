@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "core/format.h"
+#include "graph/clone.h"
 #include "tensor/pending_graph.h"
 #include "tensor/tracing.h"
 #include "transform/batch.h"
-#include "transform/clone.h"
 #include "transform/control_flow.h"
 #include "weft/creation.h"
 #include "weft/error.h"

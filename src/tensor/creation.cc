@@ -6,7 +6,6 @@
 #include "core/error_context.h"
 #include "core/format.h"
 #include "core/host_memory.h"
-#include "graph/function_row.h"
 #include "tensor/convert.h"
 #include "tensor/tracing.h"
 #include "weft/array.h"
@@ -97,45 +96,7 @@ Number integer_at(DType dtype, std::span<const std::byte> bytes, std::size_t i) 
   }
 }
 
-Tensor filled(const Shape& shape, Number value, DType dtype) {
-  return broadcast_to(Graph::scalar(value, dtype), shape);
-}
-
-struct FullAttributes {
-  Shape shape = {};
-  Number value = 0;
-  DType dtype = DType::f32;
-  void fields(AttributeVisitor& v) {
-    v("shape", shape, "of the result");
-    v("value", value, "of all elements");
-    v("dtype", dtype, DType::f32, "of the result");
-  }
-};
-struct FilledAttributes {
-  Shape shape = {};
-  DType dtype = DType::f32;
-  void fields(AttributeVisitor& v) {
-    v("shape", shape, "of the result");
-    v("dtype", dtype, DType::f32, "of the result");
-  }
-};
-constexpr FunctionResult kFilled = {"y", "shape", "dtype"};
-
-constexpr Function kFull = {
-    {.name = "full", .results = {kFilled}, .formula = "y = value", .summary = "a tensor with one value everywhere"},
-    [](const FullAttributes& a) { return filled(a.shape, a.value, a.dtype); }};
-constexpr Function kZeros = {
-    {.name = "zeros", .results = {kFilled}, .formula = "y = 0", .summary = "a tensor of zeros"},
-    [](const FilledAttributes& a) { return filled(a.shape, 0, a.dtype); }};
-constexpr Function kOnes = {
-    {.name = "ones", .results = {kFilled}, .formula = "y = 1", .summary = "a tensor of ones"},
-    [](const FilledAttributes& a) { return filled(a.shape, 1, a.dtype); }};
-
 }  // namespace
-
-Tensor full(const Shape& shape, Number value, DType dtype) { return kFull({shape, value, dtype}); }
-Tensor zeros(const Shape& shape, DType dtype) { return kZeros({shape, dtype}); }
-Tensor ones(const Shape& shape, DType dtype) { return kOnes({shape, dtype}); }
 
 Tensor tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
   // Which device will run the function is not known to it.
@@ -192,7 +153,5 @@ Tensor from_buffer(const Device& device, const wgpu::Buffer& buffer, DType dtype
   }
   return Tensor(device, View(Buffer(buffer), offset, dtype, shape));
 }
-
-void add_creation_functions(FunctionRows& rows) { rows.add(kFull, kZeros, kOnes); }
 
 }  // namespace weft

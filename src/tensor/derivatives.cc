@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "core/format.h"
+#include "graph/clone.h"
 #include "graph/differentiation.h"
-#include "graph/ops/identity.h"
-#include "graph/rules.h"
+#include "ops/identity.h"
+#include "ops/rules.h"
 #include "tensor/tracing.h"
 #include "transform/batch.h"
-#include "transform/clone.h"
 #include "transform/derivatives.h"
 #include "weft/array.h"
 #include "weft/creation.h"

@@ -22,8 +22,8 @@
 #include "core/suffix.h"
 #include "files/safetensors_write.h"
 #include "graph/graph.h"
-#include "graph/op_rows.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
+#include "ops/op_rows.h"
 #include "weft/error.h"
 #include "weft/safetensors.h"
 

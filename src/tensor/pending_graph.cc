@@ -8,11 +8,11 @@
 #include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/visits.h"
+#include "graph/clone.h"
 #include "graph/graph.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 #include "tensor/key.h"
 #include "tensor/tracing.h"
-#include "transform/clone.h"
 #include "weft/error.h"
 
 namespace weft {

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "core/format.h"
-#include "graph/function_row.h"
+#include "ops/function_row.h"
 #include "tensor/random_key.h"
 #include "tensor/tracing.h"
 #include "weft/array.h"

@@ -1,7 +1,7 @@
 // The key of functions that draw: their optional operand.
 #pragma once
 
-#include "graph/function_row.h"
+#include "ops/function_row.h"
 #include "weft/random.h"
 
 namespace weft::random {

@@ -5,7 +5,7 @@
 #include "core/error_context.h"
 #include "core/format.h"
 #include "core/host_memory.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 #include "tensor/broadcast_read.h"
 #include "tensor/convert.h"
 #include "weft/error.h"

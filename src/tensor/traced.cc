@@ -12,7 +12,7 @@
 #include "core/format.h"
 #include "graph/differentiation.h"
 #include "graph/graph.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 #include "graph/walk.h"
 #include "tensor/key.h"
 #include "tensor/pending_graph.h"

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "core/format.h"
-#include "graph/batch_in_order.h"
-#include "graph/ops/identity.h"
-#include "graph/ops/leaf.h"
-#include "graph/rules.h"
-#include "transform/clone.h"
+#include "graph/clone.h"
+#include "graph/leaf.h"
+#include "ops/batch_in_order.h"
+#include "ops/identity.h"
+#include "ops/rules.h"
 #include "transform/control_flow.h"
 #include "transform/derivatives.h"
 #include "weft/array.h"
@@ -19,7 +19,7 @@ Tensor stand_in_for(TensorType type) { return apply(make_op<InputOp>("an entry o
 
 namespace {
 
-// In place of an axis: entries with as many axes as a tensor can have, one after the other (graph/batch_in_order.h).
+// In place of an axis: entries with as many axes as a tensor can have, one after the other (ops/batch_in_order.h).
 constexpr int kInOrder = -2;
 bool has_batch(int axis) { return axis != -1; }
 bool is_full(const TensorType& type) { return type.shape.rank() == kMaxRank; }

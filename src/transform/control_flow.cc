@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "core/format.h"
-#include "graph/op_rows.h"
-#include "graph/ops/identity.h"
-#include "graph/ops/leaf.h"
-#include "graph/rules.h"
+#include "graph/leaf.h"
+#include "ops/identity.h"
+#include "ops/op_rows.h"
+#include "ops/rules.h"
 #include "transform/batch.h"
 #include "transform/derivatives.h"
 #include "weft/array.h"

@@ -5,9 +5,9 @@
 #include <mutex>
 
 #include "core/format.h"
-#include "graph/ops/identity.h"
-#include "graph/rules.h"
-#include "transform/clone.h"
+#include "graph/clone.h"
+#include "ops/identity.h"
+#include "ops/rules.h"
 #include "weft/error.h"
 
 namespace weft {

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/ops/identity.h"
 #include "graph/walk.h"
+#include "ops/identity.h"
 
 namespace weft {
 

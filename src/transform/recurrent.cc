@@ -1,11 +1,11 @@
 // Recurrent networks as loops over their steps: what their derivatives, and batches of weights, are made of.
 #include <algorithm>
 
-#include "graph/ops/identity.h"
-#include "graph/ops/rnn.h"
-#include "graph/rules.h"
+#include "ops/identity.h"
+#include "ops/rules.h"
 #include "transform/control_flow.h"
 #include "transform/derivatives.h"
+#include "transform/rnn.h"
 #include "weft/array.h"
 #include "weft/recurrent.h"
 

@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "core/format.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 #include "graph/walk.h"
 #include "weft/error.h"
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "graph/clone.h"
 #include "graph/graph.h"
-#include "transform/clone.h"
 
 namespace weft {
 

@@ -3,10 +3,10 @@
 
 #include "core/format.h"
 #include "core/in_quotes.h"
+#include "graph/clone.h"
 #include "graph/graph.h"
-#include "graph/op_rows.h"
-#include "graph/ops/leaf.h"
-#include "transform/clone.h"
+#include "graph/leaf.h"
+#include "ops/op_rows.h"
 #include "transform/subgraph.h"
 #include "weft/error.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/format.h"
 #include "graph/graph.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 #include "webnn/op_rows.h"
 #include "webnn/state.h"
 #include "weft/small_float.h"

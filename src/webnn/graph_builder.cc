@@ -6,7 +6,7 @@
 #include "core/is_or_are.h"
 #include "core/nearest.h"
 #include "graph/graph.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 #include "graph/walk.h"
 #include "webnn/message.h"
 #include "webnn/op_rows.h"

@@ -3,7 +3,7 @@
 
 #include "bound.h"
 #include "compiler/passes/fold_constants.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 #include "support/pass_test.h"
 #include "weft/array.h"
 #include "weft/convolution.h"

@@ -1,7 +1,7 @@
 // Which work is fused into softmax and norms, by the rules for a large GPU; nothing runs here.
 #include "compiler/passes/fuse.h"
 
-#include "graph/ops/elementwise.h"
+#include "ops/elementwise.h"
 #include "support/pass_test.h"
 
 namespace weft::compiler {

@@ -3,7 +3,7 @@
 
 #include "compiler/bound.h"
 #include "compiler/evaluate.h"
-#include "graph/ops/elementwise.h"
+#include "ops/elementwise.h"
 #include "support/pass_test.h"
 #include "weft/kernels/elementwise.h"
 

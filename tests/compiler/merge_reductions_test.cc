@@ -4,7 +4,7 @@
 #include "bound.h"
 #include "compiler/evaluate.h"
 #include "compiler/passes/merge_maps.h"
-#include "graph/ops/elementwise.h"
+#include "ops/elementwise.h"
 #include "support/pass_test.h"
 
 namespace weft {

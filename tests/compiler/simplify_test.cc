@@ -4,7 +4,7 @@
 #include "compiler/passes/merge_gates.h"
 #include "compiler/passes/merge_maps.h"
 #include "cpu/executor.h"
-#include "graph/ops/elementwise.h"
+#include "ops/elementwise.h"
 #include "support/kernel_test.h"
 #include "support/pass_test.h"
 #include "weft/kernels/elementwise.h"

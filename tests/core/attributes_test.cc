@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "graph/op_rows.h"
+#include "ops/op_rows.h"
 #include "support/throws.h"
 #include "weft/error.h"
 

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/drawing.h"
 #include "profile/page.h"
+#include "reports/drawing.h"
 
 namespace weft {
 namespace {

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "derivatives/cases.h"
-#include "graph/op_rows.h"
-#include "graph/rules.h"
 #include "graph/walk.h"
+#include "ops/op_rows.h"
+#include "ops/rules.h"
 #include "support/on_device.h"
 #include "support/quick.h"
 #include "weft/array.h"

@@ -1,6 +1,6 @@
 #include "derivatives/cases.h"
 #include "graph/graph.h"
-#include "graph/ops/index.h"
+#include "ops/index.h"
 #include "weft/array.h"
 #include "weft/creation.h"
 #include "weft/evaluate.h"

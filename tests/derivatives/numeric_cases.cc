@@ -64,7 +64,7 @@ void add_numeric_derivatives(DerivativeCases& cases) {
   add("polyfit", {{6}, {6}},
       [](Operands x) { return polyfit(tensor({-2.f, -1.f, 0.f, 0.5f, 1.f, 3.f}), x[0], 2, square(x[1]) + 0.5); });
   add("polyfit_places", {{5}, {5, 2}}, [](Operands x) { return polyfit(cumsum(square(x[0]) + 0.5, 0), x[1], 1); });
-  // Blocks of 256 elements, and their states, are in the tests of tests/graph/filters_test.cc.
+  // Blocks of 256 elements, and their states, are in the tests of tests/functions/filters_test.cc.
   add("lfilter", {{2}, {2}, {2, 9}},
       [](Operands x) { return lfilter(x[0], concat({ones({1}), Tensor(0.3 * x[1])}, 0), x[2]); });
   add("lfilter_state", {{3}, {2}, {5, 2}, {2, 2}}, [](Operands x) {

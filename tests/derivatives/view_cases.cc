@@ -1,6 +1,6 @@
 #include "derivatives/cases.h"
-#include "graph/ops/identity.h"
-#include "graph/ops/view.h"
+#include "ops/identity.h"
+#include "ops/view.h"
 #include "weft/array.h"
 #include "weft/derivatives.h"
 #include "weft/graph.h"

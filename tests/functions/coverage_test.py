@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every public function of tensors is called by its name: it has a row (graph/function_row.h), or is an op of that name.
+"""Every public function of tensors is called by its name: it has a row (ops/function_row.h), or is an op of that name.
 
   coverage_test.py WEFT PROJECT_DIR     reads include/weft/*.h and what WEFT ops --json lists
 

@@ -1,4 +1,4 @@
-// Functions called by name (weft/call.h) beside the C++ functions, for every row of graph/function_row.h: the results
+// Functions called by name (weft/call.h) beside the C++ functions, for every row of ops/function_row.h: the results
 // are the same bits, and the errors the same texts.
 //
 //   void add_statistics_cases(NamedCases& c) {
@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/function_row.h"
+#include "ops/function_row.h"
 #include "weft/call.h"
 #include "weft/creation.h"
 #include "weft/tensor.h"

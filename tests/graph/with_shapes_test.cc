@@ -7,7 +7,7 @@
 
 #include "compiler/bound.h"
 #include "graph/graph.h"
-#include "graph/ops/view.h"
+#include "ops/view.h"
 #include "support/temp_dir.h"
 #include "support/throws.h"
 #include "weft/array.h"

@@ -1,11 +1,11 @@
 // Copies, casts and fills on a GPU against the CPU.
-#include "kernels/copy/bits.h"
 #include "kernels/copy/copy.h"
+#include "weft/kernels/copy.h"
+#include "kernels/common/bits.h"
 #include "kernels/device_math.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "weft/error.h"
-#include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"
 #include "weft/kernels/index.h"
 #include "weft/small_float.h"

@@ -1,4 +1,4 @@
-// QR factors: GPU results against the CPU's. Their values and residuals are in tests/graph/qr_test.cc.
+// QR factors: GPU results against the CPU's. Their values and residuals are in tests/ops/qr_test.cc.
 #include <cmath>
 #include <complex>
 

@@ -135,7 +135,7 @@ class Probe {
 // Every pair of types in every pair of operands of types that fit, and all that differ from those in one operand.
 TEST(Schema, SaysWhichTypesKernelsTake) {
   for (const kernels::KernelInfo& k : kernels::table()) {
-    // Its schemes say which types go together, which a schema cannot (tests/graph/quantized_weights_test.cc).
+    // Its schemes say which types go together, which a schema cannot (tests/ops/quantized_weights_test.cc).
     if (k.family == "quantized") continue;
     Probe probe(k);
     ASSERT_TRUE(probe.found()) << k.name << ": no shapes are found on which it runs";

@@ -1,4 +1,4 @@
-// Singular values: GPU results against the CPU's. Their values and residuals are in tests/graph/svd_test.cc.
+// Singular values: GPU results against the CPU's. Their values and residuals are in tests/ops/svd_test.cc.
 #include <cmath>
 #include <complex>
 #include <numbers>

@@ -1,6 +1,6 @@
 """Random numbers of distributions, for tests/kernels/cpu_kernels_reference_test.cc (cases.json: the numbers that kernels
 draw from Threefry's bits, by SciPy's inverse distribution functions and the papers' rejections, in f64) and
-tests/tensor/distributions_test.cc (distributions.json: the probabilities between quantiles, and moments, by SciPy):
+tests/functions/distributions_test.cc (distributions.json: the probabilities between quantiles, and moments, by SciPy):
 writes tests/data/distributions."""
 import fractions
 import json

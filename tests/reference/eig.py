@@ -1,6 +1,6 @@
 """Eigenvalues and eigenvectors of matrices of any kind by NumPy and SciPy in f64, matrix exponentials by mpmath, and
 gradients by PyTorch in f64, for tests/kernels/cpu_kernels_reference_test.cc (the kernel, cases.json) and
-tests/graph/eig_test.cc (functions of weft/linalg.h, functions.json, and gradients, gradients.json): writes tests/data/eig."""
+tests/ops/eig_test.cc (functions of weft/linalg.h, functions.json, and gradients, gradients.json): writes tests/data/eig."""
 import json
 import pathlib
 

@@ -1,5 +1,5 @@
 """Eigenvalues and eigenvectors of Hermitian matrices by NumPy and SciPy in f64, and gradients by PyTorch in f64, for
-tests/kernels/cpu_kernels_reference_test.cc (the kernel, cases.json) and tests/graph/eigh_test.cc (functions of
+tests/kernels/cpu_kernels_reference_test.cc (the kernel, cases.json) and tests/ops/eigh_test.cc (functions of
 weft/linalg.h, functions.json, and their gradients, gradients.json): writes tests/data/eigh."""
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Values of Fourier transforms for tests/kernels/cpu_kernels_reference_test.cc and tests/graph/fft_graph_test.cc: writes
+"""Values of Fourier transforms for tests/kernels/cpu_kernels_reference_test.cc and tests/ops/fft_graph_test.cc: writes
 tests/data/fft. They are NumPy's in complex128, of operands that their types hold exactly; cases.json calls kernels,
 functions.json the functions of weft/fft.h, and gradients.json has what PyTorch makes of cotangents, in f64: a case's
 inputs are x and the cotangent of y, its outputs y and the cotangent of x."""

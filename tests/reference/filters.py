@@ -1,4 +1,4 @@
-"""Linear filters by SciPy and PyTorch, of operands that their types hold exactly, for tests/graph/filters_test.cc: writes
+"""Linear filters by SciPy and PyTorch, of operands that their types hold exactly, for tests/functions/filters_test.cc: writes
 tests/data/filters. A case's inputs are the function's operands, some null, and the cotangent of the result, which is y,
 or y and the last state joined along the axis; its outputs the result and, with a cotangent, those of the operands.
 

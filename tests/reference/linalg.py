@@ -1,5 +1,5 @@
 """Linear algebra by NumPy and SciPy in f64, of operands that their types hold exactly, for
-tests/kernels/cpu_kernels_reference_test.cc (the kernels, cases.json) and tests/graph/linalg_test.cc (the functions of
+tests/kernels/cpu_kernels_reference_test.cc (the kernels, cases.json) and tests/functions/linalg_test.cc (the functions of
 weft/linalg.h, functions.json): writes tests/data/linalg."""
 import itertools
 import json

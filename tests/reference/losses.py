@@ -1,4 +1,4 @@
-"""Values of losses (weft/losses.h) and of their gradients, for tests/graph/losses_test.cc: writes tests/data/losses. They
+"""Values of losses (weft/losses.h) and of their gradients, for tests/functions/losses_test.cc: writes tests/data/losses. They
 are PyTorch's, computed in f64 of operands that their types hold exactly. A case's inputs are x, labels or a target, the
 weights and positive weights or null, and the cotangent of the loss; its outputs the loss and the gradient for x, and
 for a target of floats that for it."""

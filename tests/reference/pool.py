@@ -1,5 +1,5 @@
 """Values of PyTorch for pooling (weft/kernels/pool.h) in every type, for tests/kernels/cpu_kernels_reference_test.cc, and sizes
-of results for tests/graph/pool_graph_test.cc: writes tests/data/pool/cases.json, bytes.npy and sizes.json. PyTorch
+of results for tests/ops/pool_graph_test.cc: writes tests/data/pool/cases.json, bytes.npy and sizes.json. PyTorch
 computes in f64; padding that differs from side to side is done apart."""
 import itertools
 import json

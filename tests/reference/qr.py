@@ -1,5 +1,5 @@
 """QR factors and least squares by LAPACK (NumPy) in f64, of operands that their types hold exactly: writes tests/data/qr.
-cases.json is for tests/kernels/cpu_kernels_reference_test.cc, functions.json for tests/graph/qr_test.cc, which also reads
+cases.json is for tests/kernels/cpu_kernels_reference_test.cc, functions.json for tests/ops/qr_test.cc, which also reads
 accuracy.json: the errors that LAPACK itself has in f32 (c64) on matrices of all kinds. gradients/ has derivatives by
 PyTorch, for tests/derivatives/pytorch_test.cc."""
 import json

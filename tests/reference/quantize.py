@@ -1,7 +1,7 @@
 """Values of ONNX's formulas for quantised numbers (weft/kernels/quantize.h, weft/quantization.h) in every type and
 granularity, in NumPy, checked against onnxruntime where that has the operator: writes tests/data/quantize/cases.json (by
 kernel, for tests/kernels/cpu_kernels_reference_test.cc), functions.json (by function, for
-tests/graph/quantization_graph_test.cc) and bytes.npy.
+tests/ops/quantization_graph_test.cc) and bytes.npy.
 
 NumPy divides in f32 as IEEE 754 says, and rounds to even. Many numbers are ties or next to one."""
 import itertools

@@ -1,4 +1,4 @@
-"""Values of rotary_embedding() and hadamard_transform() for tests/graph/rotations_test.cc: writes tests/data/rotations.
+"""Values of rotary_embedding() and hadamard_transform() for tests/functions/rotations_test.cc: writes tests/data/rotations.
 They are formulas in f64 by PyTorch, which also differentiates them, checked against MLX's rope and hadamard_transform
 (mlx[cpu]). A case's inputs are the function's operands, some null, and the cotangent of the result or null; its outputs
 the result and, if there is a cotangent, the cotangents of the operands that are floats."""

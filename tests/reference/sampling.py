@@ -1,6 +1,6 @@
 """Values for sampling at a grid's positions and for folding (weft/kernels/grid_sample.h, fold.h), for
 tests/kernels/cpu_kernels_reference_test.cc, and for functions of tensors (weft/resampling.h), for
-tests/graph/resampling_graph_test.cc: writes tests/data/sampling/*.json and bytes.npy. They are PyTorch's, computed in
+tests/ops/resampling_graph_test.cc: writes tests/data/sampling/*.json and bytes.npy. They are PyTorch's, computed in
 f64; of cubic samples in one and three dimensions, which PyTorch has not, those of a loop over the elements."""
 import itertools
 import json
@@ -164,7 +164,7 @@ for type in [*FLOATS, "i32", "u32"]:
 case("fold", [T("f32", np.zeros((0, 2, 3, 5)))], [T("f32", np.zeros((0, 2, 7)))])
 
 
-# ---- Functions of tensors (weft/resampling.h), for tests/graph/resampling_graph_test.cc
+# ---- Functions of tensors (weft/resampling.h), for tests/ops/resampling_graph_test.cc
 kernel_cases, cpu_kernel_cases.cases = cpu_kernel_cases.cases, []
 
 

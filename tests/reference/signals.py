@@ -1,4 +1,4 @@
-"""Values of weft/signal.h for tests/graph/signal_test.cc: writes tests/data/signal. Windows, convolutions and cosine
+"""Values of weft/signal.h for tests/functions/signal_test.cc: writes tests/data/signal. Windows, convolutions and cosine
 transforms are SciPy's, short-time transforms PyTorch's, in f64 of operands that their types hold exactly. In
 windows.json a case's output is the window. In cases.json its inputs are the function's operands, some null, and the
 cotangent of the result; its outputs the result and the cotangents of the operands."""

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "graph/graph.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/view.h"
+#include "ops/elementwise.h"
+#include "ops/view.h"
 #include "support/random_graph_values.h"
 #include "weft/array.h"
 #include "weft/fft.h"

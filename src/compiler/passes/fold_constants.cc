@@ -2,7 +2,7 @@
 
 #include "compiler/evaluate.h"
 #include "compiler/rewrite.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 #include "graph/walk.h"
 
 namespace weft::compiler {

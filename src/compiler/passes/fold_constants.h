@@ -2,7 +2,7 @@
 //   %2 = concat{axis=1} %0, %1   (both constants)   →   %2 = constant
 // The new constants are deferred (graph/constant.h): they are only computed if no executable of the store has them
 // already. Views of constants stay views. What is large, and has more elements than the constants that it is made of,
-// is left to the device, where it is computed with what needs it: broadcasts, results of indices (graph/ops/iota.h).
+// is left to the device, where it is computed with what needs it: broadcasts, results of indices (ops/iota.h).
 #pragma once
 
 #include "compiler/passes/passes.h"

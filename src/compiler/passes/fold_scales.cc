@@ -10,9 +10,9 @@
 #include "compiler/passes/fold_constants.h"
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
-#include "graph/ops/leaf.h"
-#include "graph/ops/product.h"
-#include "transform/clone.h"
+#include "graph/clone.h"
+#include "graph/leaf.h"
+#include "ops/product.h"
 #include "weft/array.h"
 
 namespace weft::compiler {

@@ -8,7 +8,7 @@
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
 #include "core/visits.h"
-#include "graph/ops/attention.h"
+#include "ops/attention.h"
 #include "weft/kernels/attention.h"
 
 namespace weft::compiler {

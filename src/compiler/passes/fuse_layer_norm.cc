@@ -2,7 +2,7 @@
 
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
-#include "graph/ops/norm.h"
+#include "ops/norm.h"
 
 namespace weft::compiler {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "compiler/expressions.h"
 #include "compiler/rewrite.h"
-#include "transform/clone.h"
+#include "graph/clone.h"
 
 namespace weft::compiler {
 namespace {

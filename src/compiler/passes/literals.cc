@@ -2,7 +2,7 @@
 
 #include "compiler/expressions.h"
 #include "compiler/rewrite.h"
-#include "graph/ops/leaf.h"
+#include "graph/leaf.h"
 
 namespace weft::compiler {
 

@@ -1,7 +1,7 @@
 #include "compiler/passes/merge_gates.h"
 
 #include "compiler/joined_products.h"
-#include "transform/clone.h"
+#include "graph/clone.h"
 
 namespace weft::compiler {
 namespace {

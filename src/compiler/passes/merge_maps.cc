@@ -4,7 +4,7 @@
 
 #include "compiler/expressions.h"
 #include "compiler/fused_group.h"
-#include "graph/ops/elementwise.h"
+#include "ops/elementwise.h"
 
 namespace weft::compiler {
 namespace {

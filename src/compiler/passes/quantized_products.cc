@@ -6,8 +6,8 @@
 
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
-#include "graph/ops/quantized.h"
 #include "kernels/quantize/expressions.h"
+#include "ops/quantized.h"
 #include "weft/array.h"
 #include "weft/quantization.h"
 

@@ -6,8 +6,8 @@
 
 #include "compiler/rewrite.h"
 #include "core/visits.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/view.h"
+#include "ops/elementwise.h"
+#include "ops/view.h"
 
 namespace weft::compiler {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "compiler/rewrite.h"
-#include "graph/ops/elementwise.h"
 #include "kernels/elementwise/scalar_ops.h"
+#include "ops/elementwise.h"
 
 namespace weft::compiler {
 namespace {

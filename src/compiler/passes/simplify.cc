@@ -8,8 +8,8 @@
 #include "compiler/expressions.h"
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
-#include "graph/ops/elementwise.h"
 #include "kernels/elementwise/scalar_ops.h"
+#include "ops/elementwise.h"
 
 namespace weft::compiler {
 namespace {

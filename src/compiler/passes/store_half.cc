@@ -7,8 +7,8 @@
 #include "compiler/constant_store.h"
 #include "compiler/precision.h"
 #include "compiler/rewrite.h"
-#include "graph/ops/leaf.h"
-#include "transform/clone.h"
+#include "graph/clone.h"
+#include "graph/leaf.h"
 #include "weft/error.h"
 #include "weft/log.h"
 

@@ -1,11 +1,11 @@
 // Copies and fills on the CPU.
 #include <cstring>
 
+#include "kernels/common/bits.h"
 #include "kernels/common/transpose.h"
-#include "kernels/copy/bits.h"
 #include "kernels/copy/copy.h"
-#include "kernels/elementwise/elementwise.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/elementwise/elementwise.h"
 #include "weft/kernels/copy.h"
 
 namespace weft::kernels {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/str_cat.h"
-#include "kernels/call.h"
+#include "kernels/accessors.h"
 #include "kernels/elementwise/narrow_forms.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/elementwise/value_wgsl.h"

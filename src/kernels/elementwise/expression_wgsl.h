@@ -12,7 +12,7 @@
 
 namespace weft::kernels {
 
-// Declares fn expression(x0: T0, x1: T1, …) -> T, where T is the compute_type() of a data type (call.h): f32, i32, u32,
+// Declares fn expression(x0: T0, x1: T1, …) -> T, where T is the compute_type() of a data type: f32, i32, u32,
 // vec2<u32> for 64-bit integers; booleans are u32, 0 or 1. With width 4 arguments and results are vec4 of them (without
 // 64-bit types). With several outputs the result is a struct <name>_results with fields y0, y1, …
 // `reassociates_fp`: as in Capabilities.

@@ -1,13 +1,13 @@
 // Tensors that are functions of their indices: expressions of ramps, numbers that grow along the axes.
+#include "weft/kernels/generate.h"
 #include "core/format.h"
 #include "kernels/check.h"
+#include "kernels/common/bits.h"
 #include "kernels/common/memory.h"
-#include "kernels/copy/bits.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/generate/generate_cpu.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
-#include "weft/kernels/generate.h"
 
 namespace weft::kernels {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "core/str_cat.h"
 #include "kernels/call.h"
+#include "kernels/common/bits.h"
 #include "kernels/common/chunks.h"
-#include "kernels/copy/bits.h"
 #include "kernels/index/scatter.h"
 #include "kernels/index/selected_rows.h"
 #include "kernels/plan_state.h"

@@ -1,7 +1,7 @@
 #include "kernels/index/selected_rows.h"
 
 #include "core/str_cat.h"
-#include "kernels/copy/bits.h"
+#include "kernels/common/bits.h"
 #include "kernels/elementwise/elementwise.h"
 
 namespace weft::kernels {

@@ -2,16 +2,16 @@
 //
 // If y is contiguous, a thread takes four elements that are one vec4 of it, whatever rows they belong to, and stores
 // them together; else it stores each. Four elements that are adjacent in x are loaded as one or two vec4s.
+#include "kernels/pad/remap.h"
 #include "core/format.h"
 #include "kernels/check.h"
-#include "kernels/pad/remap.h"
 
 #include <bit>
 #include <numeric>
 
 #include "kernels/call.h"
+#include "kernels/common/bits.h"
 #include "kernels/common/memory.h"
-#include "kernels/copy/bits.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
