@@ -12,12 +12,12 @@
 #include "weft/small_float.h"
 
 using namespace weft;
-using kernels::AttentionCall;
-using kernels::AttentionKind;
-using kernels::attention_can_run;
-using kernels::AttentionVariant;
 using bench::Clock;
 using bench::seconds_since;
+using kernels::attention_can_run;
+using kernels::AttentionCall;
+using kernels::AttentionKind;
+using kernels::AttentionVariant;
 
 namespace {
 
@@ -91,9 +91,9 @@ struct Problem {
   AttentionCall call() const { return AttentionCall(q, k, v, mask, y, options); }
 };
 
-// "staged:128:2:4:8:64": form, threads, rows, then splits, chunk, tile and threads of a row (staged, direct), lanes, chunk
-// and splits (decode), or splits (tiled). "subgroup_matrix:4:1:16:32:1:2": subgroups along rows and columns, rows of a
-// subgroup, tile, buffers, splits.
+// "staged:128:2:4:8:64": form, threads, rows, then splits, chunk, tile and threads of a row (staged, direct), lanes,
+// chunk and splits (decode), or splits (tiled). "subgroup_matrix:4:1:16:32:1:2": subgroups along rows and columns, rows
+// of a subgroup, tile, buffers, splits.
 AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& capabilities) {
   AttentionVariant v;
   char form[17] = "";
@@ -147,9 +147,18 @@ std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const Atte
     if (o.all) add({.threads = 128});
     return list;
   }
-  for (const auto [m, n, rows] :
-       {std::array{1, 1, 16}, {1, 1, 32}, {2, 1, 16}, {2, 1, 32}, {4, 1, 16}, {8, 1, 16}, {2, 2, 16}, {4, 2, 16},
-        {2, 2, 32}, {4, 1, 32}, {4, 2, 32}, {2, 4, 32}}) {
+  for (const auto [m, n, rows] : {std::array{1, 1, 16},
+                                  {1, 1, 32},
+                                  {2, 1, 16},
+                                  {2, 1, 32},
+                                  {4, 1, 16},
+                                  {8, 1, 16},
+                                  {2, 2, 16},
+                                  {4, 2, 16},
+                                  {2, 2, 32},
+                                  {4, 1, 32},
+                                  {4, 2, 32},
+                                  {2, 4, 32}}) {
     for (int tile : {16, 32, 64}) {
       for (int buffers : {0, 1, 2}) {
         if (const auto v = kernels::attention_subgroup_matrix(caps, m, n, rows, tile, buffers); v && call.rows() > 16)
@@ -285,8 +294,7 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
     const double first_run = seconds_since(compile_start);
     error = std::max(error, distance(device.read(y_gpu, static_cast<std::uint64_t>(batch - 1) * y_bytes, y_bytes).get(),
                                      expected[1], type));
-    const bench::Time time =
-        bench::time_call(device, [&](Stream& s) { attention_gpu(*s.gpu(), call, v); }, o.timing);
+    const bench::Time time = bench::time_call(device, [&](Stream& s) { attention_gpu(*s.gpu(), call, v); }, o.timing);
     std::printf("%4lldx%-4lld %-52s %s %9.1f GFLOP/s %7.1f GB/s  error %.1e  first run %.0f ms%s\n",
                 static_cast<long long>(batch), static_cast<long long>(length), text(v).c_str(),
                 bench::to_string(time).c_str(), flop / time.wall * 1e-9, read / time.wall * 1e-9, error,
@@ -301,8 +309,9 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
 
 int main(int argc, char** argv) try {
   Options o;
-  CLI::App app("Times the variants of the attention kernel over shapes on one GPU, as weft_bench times, and checks "
-               "each result's first and last sequence.");
+  CLI::App app(
+      "Times the variants of the attention kernel over shapes on one GPU, as weft_bench times, and checks "
+      "each result's first and last sequence.");
   app.add_option("--device", o.device.adapter, "GPU: number, backend or part of its name");
   app.add_option("--shapes", o.shapes, "batch x length, separated by commas")->delimiter(',');
   app.add_option("--heads", o.heads);
@@ -314,11 +323,13 @@ int main(int argc, char** argv) try {
       ->check(CLI::IsMember({"keys", "none"}));
   app.add_option("--only", o.only, "Variants whose text holds this, beside the chosen one");
   app.add_option("--budget", o.budget, "Start nothing new after so many seconds")
-      ->check(CLI::NonNegativeNumber)->capture_default_str();
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   bench::add_seconds_option(app, o.timing);
   bench::add_warm_up_option(app, o.timing);
   app.add_option("--variants", o.variants,
-                 "These only: staged|direct:threads:rows:splits:chunk:tile:row_threads, decode:threads:rows:lanes:chunk:splits, "
+                 "These only: staged|direct:threads:rows:splits:chunk:tile:row_threads, "
+                 "decode:threads:rows:lanes:chunk:splits, "
                  "tiled:threads:rows:splits, subgroup_matrix:m:n:rows:tile:buffers:splits")
       ->delimiter(',');
   app.add_flag("--causal", o.causal);
@@ -329,9 +340,9 @@ int main(int argc, char** argv) try {
   if (o.kv_heads == 0) o.kv_heads = o.heads;
 
   gpu::Device device = gpu::Device::open(o.device);
-  std::printf("%s, %s; %d heads (%d of keys) of %d, %s, mask %s%s\n",
-              device.reason().c_str(), device.adapter().driver.c_str(), o.heads, o.kv_heads, o.dim, o.dtype.c_str(),
-              o.mask.c_str(), o.causal ? ", causal" : "");
+  std::printf("%s, %s; %d heads (%d of keys) of %d, %s, mask %s%s\n", device.reason().c_str(),
+              device.adapter().driver.c_str(), o.heads, o.kv_heads, o.dim, o.dtype.c_str(), o.mask.c_str(),
+              o.causal ? ", causal" : "");
   bench::wake(device);
   const auto start = Clock::now();
   for (const std::string& shape : o.shapes) {

@@ -323,8 +323,7 @@ class FunctionsBench {
   void layers() {
     const Tensor weight = random::normal({100}), bias = random::normal({100}), square = random::normal({316, 316});
     const Tensor labels = random::integers({n_ / 100}, 0, 100);
-    const Tensor images = reshape(x, {1, 10, -1, 10}),
-                 kernel = random::normal({10, 10, 3, 3});
+    const Tensor images = reshape(x, {1, 10, -1, 10}), kernel = random::normal({10, 10, 3, 3});
     eval({weight, bias, square, labels, images, kernel});
     measure("softmax of rows", [&] { return softmax(rows, -1); });
     measure("softmax of columns", [&] { return softmax(rows, 0); });

@@ -124,8 +124,16 @@ void flushes(const Device& device) {
     Recording recording(device);
     for (int i = 0; i < many; ++i) affine(recording, i % 2 ? a : b, i % 2 ? b : a, i);
     Encoder encoder(device);
-    for (const auto& [first, later] : {std::pair(16u, 16u), {32u, 32u}, {64u, 64u}, {8u, 64u}, {16u, 64u}, {32u, 64u},
-                                       {16u, 128u}, {128u, 128u}, {256u, 256u}, {1000u, 1000u}}) {
+    for (const auto& [first, later] : {std::pair(16u, 16u),
+                                       {32u, 32u},
+                                       {64u, 64u},
+                                       {8u, 64u},
+                                       {16u, 64u},
+                                       {32u, 64u},
+                                       {16u, 128u},
+                                       {128u, 128u},
+                                       {256u, 256u},
+                                       {1000u, 1000u}}) {
       device.impl().flush = {first, later};
       const double t = median(50, [&] {
         encoder.replay(recording);
@@ -143,9 +151,8 @@ void transfers(const Device& device) {
   Buffer tiny = device.allocate(256), other = device.allocate(256);
   std::uint32_t word = 0;
   Encoder encoder(device);
-  std::printf("read 4 bytes: %.1f us", median(200, [&] {
-                device.read(tiny, 0, 4).get().copy_to(std::as_writable_bytes(std::span(&word, 1)));
-              }));
+  std::printf("read 4 bytes: %.1f us",
+              median(200, [&] { device.read(tiny, 0, 4).get().copy_to(std::as_writable_bytes(std::span(&word, 1))); }));
   std::printf("; dispatch and read 4 bytes: %.1f us", median(200, [&] {
                 affine(encoder, tiny, other, 1);
                 Readback read = encoder.read(other, 0, 4);

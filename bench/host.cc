@@ -109,8 +109,10 @@ class BareDispatches {
         const Dispatch& d = dispatches_[k];
         const std::uint32_t offset = d.window * window;
         pass.SetPipeline(d.pipeline);
-        if (new_groups) pass.SetBindGroup(0, group(d, turns[turn]), d.window > 0, &offset);
-        else pass.SetBindGroup(0, groups[turn * dispatches_.size() + k], d.window > 0, &offset);
+        if (new_groups)
+          pass.SetBindGroup(0, group(d, turns[turn]), d.window > 0, &offset);
+        else
+          pass.SetBindGroup(0, groups[turn * dispatches_.size() + k], d.window > 0, &offset);
         pass.DispatchWorkgroups(d.workgroups[0], d.workgroups[1], d.workgroups[2]);
       }
       turn = turn + 1 == turns.size() ? 0 : turn + 1;
@@ -211,8 +213,12 @@ class HostBench {
     }
     const double us = median(own), bare_us = median(alone);
     report_.add(name, us, "us", false,
-                {{"device", device_.adapter().name}, {"bare_us", bare_us}, {"times_bare", us / bare_us},
-                 {"dispatches", bare.size()}, {"samples", own.size()}, {"right", right}},
+                {{"device", device_.adapter().name},
+                 {"bare_us", bare_us},
+                 {"times_bare", us / bare_us},
+                 {"dispatches", bare.size()},
+                 {"samples", own.size()},
+                 {"right", right}},
                 std::format("{:52} {:7.1f} us   Dawn alone{} {:6.1f} us {:6.1f}x{}", name, us,
                             met == Met::seen ? "                    " : ", with a bind group", bare_us, us / bare_us,
                             right ? "" : "   WRONG RESULT"));
@@ -288,8 +294,10 @@ class HostBench {
     for (const View& v : views) {
       std::vector<std::uint32_t> words(static_cast<std::size_t>(v.count()), ~0u);
       for (std::uint32_t& word : words) {
-        if (v.dtype == DType::i32) word = rng() % kRows;
-        else if (&v != &views.back()) word = std::bit_cast<std::uint32_t>(uniform(rng));
+        if (v.dtype == DType::i32)
+          word = rng() % kRows;
+        else if (&v != &views.back())
+          word = std::bit_cast<std::uint32_t>(uniform(rng));
       }
       device_.upload(v.buffer, 0, std::as_bytes(std::span(words)));
     }

@@ -26,20 +26,33 @@ double element(const std::byte* p, DType type) {
     return value;
   };
   switch (type) {
-    case DType::f32: return as(float{});
-    case DType::f64: return as(double{});
-    case DType::f16: return float16::from_bits(as(std::uint16_t{}));
-    case DType::bf16: return bfloat16::from_bits(as(std::uint16_t{}));
-    case DType::i8: return as(std::int8_t{});
-    case DType::i16: return as(std::int16_t{});
-    case DType::i32: return as(std::int32_t{});
-    case DType::i64: return static_cast<double>(as(std::int64_t{}));
+    case DType::f32:
+      return as(float{});
+    case DType::f64:
+      return as(double{});
+    case DType::f16:
+      return float16::from_bits(as(std::uint16_t{}));
+    case DType::bf16:
+      return bfloat16::from_bits(as(std::uint16_t{}));
+    case DType::i8:
+      return as(std::int8_t{});
+    case DType::i16:
+      return as(std::int16_t{});
+    case DType::i32:
+      return as(std::int32_t{});
+    case DType::i64:
+      return static_cast<double>(as(std::int64_t{}));
     case DType::boolean:
-    case DType::u8: return as(std::uint8_t{});
-    case DType::u16: return as(std::uint16_t{});
-    case DType::u32: return as(std::uint32_t{});
-    case DType::u64: return static_cast<double>(as(std::uint64_t{}));
-    default: throw InternalError("the benchmark does not read {}", name(type));
+    case DType::u8:
+      return as(std::uint8_t{});
+    case DType::u16:
+      return as(std::uint16_t{});
+    case DType::u32:
+      return as(std::uint32_t{});
+    case DType::u64:
+      return static_cast<double>(as(std::uint64_t{}));
+    default:
+      throw InternalError("the benchmark does not read {}", name(type));
   }
 }
 
@@ -101,11 +114,20 @@ View KernelBench::random(const Shape& shape, DType type, float low, float high) 
   };
   switch (type) {
     case DType::f32:
-    case DType::c64: fill(float{}, [&] { return uniform(rng); }); break;
-    case DType::f16: fill(std::uint16_t{}, [&] { return float16(uniform(rng)).bits; }); break;
-    case DType::bf16: fill(std::uint16_t{}, [&] { return bfloat16(uniform(rng)).bits; }); break;
-    case DType::boolean: fill(std::uint8_t{}, [&] { return static_cast<std::uint8_t>(rng() & 1); }); break;
-    default: fill(std::uint8_t{}, [&] { return static_cast<std::uint8_t>(rng()); });
+    case DType::c64:
+      fill(float{}, [&] { return uniform(rng); });
+      break;
+    case DType::f16:
+      fill(std::uint16_t{}, [&] { return float16(uniform(rng)).bits; });
+      break;
+    case DType::bf16:
+      fill(std::uint16_t{}, [&] { return bfloat16(uniform(rng)).bits; });
+      break;
+    case DType::boolean:
+      fill(std::uint8_t{}, [&] { return static_cast<std::uint8_t>(rng() & 1); });
+      break;
+    default:
+      fill(std::uint8_t{}, [&] { return static_cast<std::uint8_t>(rng()); });
   }
   const View view(device_.allocate(std::max<std::uint64_t>((bytes + 3) / 4 * 4, 4)), 0, type, shape);
   for (std::uint64_t at = 0; at < bytes; at += block.size()) {
@@ -155,8 +177,10 @@ bool agrees(const Device& device, std::span<const View> inputs, const View& y, c
     View copy = v;
     copy.buffer = Buffer::host(v.buffer.size());
     const std::span<std::byte> bytes(copy.buffer.data(), v.buffer.size());
-    if (device.is_gpu()) device.read(v.buffer, 0, bytes);
-    else std::copy_n(v.buffer.data(), bytes.size(), bytes.data());
+    if (device.is_gpu())
+      device.read(v.buffer, 0, bytes);
+    else
+      std::copy_n(v.buffer.data(), bytes.size(), bytes.data());
     return copy;
   };
   std::vector<View> host_inputs;
@@ -169,8 +193,8 @@ bool agrees(const Device& device, std::span<const View> inputs, const View& y, c
   const auto numbers = [&](const View& v) {
     const View dense(Buffer::host(static_cast<std::uint64_t>(v.count()) * 4), 0, DType::f32, v.shape());
     kernels::copy(executor, v, dense);
-    return std::pair(dense, std::span(reinterpret_cast<const float*>(dense.buffer.data()),
-                                      static_cast<std::size_t>(v.count())));
+    return std::pair(
+        dense, std::span(reinterpret_cast<const float*>(dense.buffer.data()), static_cast<std::size_t>(v.count())));
   };
   const auto [got_view, a] = numbers(got);
   const auto [expected_view, b] = numbers(expected);
@@ -199,8 +223,10 @@ void KernelBench::measure(const std::string& name, Unit unit, double amount, con
   const bool right = !check || check();  // after timing: GPUs lower their clocks while the host computes
   const double rate = amount / (ms * 1e-3) / (unit == Unit::bytes ? 1e9 : 1e12);
   Work work = more;
-  if (unit == Unit::bytes) work.bytes = static_cast<std::uint64_t>(amount);
-  else work.flops = amount;
+  if (unit == Unit::bytes)
+    work.bytes = static_cast<std::uint64_t>(amount);
+  else
+    work.flops = amount;
   const double estimated = estimate(work, turns, call, dispatches) / turns;
   errors_.push_back(std::max(estimated / ms, ms / estimated));
   const char* const unit_name = unit == Unit::bytes ? "GB/s" : "TFLOP/s";
@@ -260,10 +286,12 @@ void add_only_option(CLI::App& app, Options& o, const std::string& names) {
 
 void add_kernel_options(CLI::App& app, Options& o, const std::string& only) {
   app.add_option("--families", o.families, "Families of cases, separated by commas; none: all")
-      ->delimiter(',')->check(CLI::IsMember(families()));
+      ->delimiter(',')
+      ->check(CLI::IsMember(families()));
   add_only_option(app, o, only);
   app.add_option("--mebibytes", o.mebibytes, "Size of the large tensors; below 256 large products are left out")
-      ->check(CLI::Range(1, 65536))->capture_default_str();
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
   add_warm_up_option(app, o.timing);
 }
 

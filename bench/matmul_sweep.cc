@@ -45,9 +45,10 @@ MatmulOperands make_operands(gpu::Device& device, const Case& c, DType type, DTy
   // Multiples of 2^-6 are exact in every type, so that the host need not round the inputs.
   const auto fill = [&](std::vector<float>& v, std::int64_t count) {
     v.resize(static_cast<std::size_t>(count));
-    for (float& x : v) x = type == DType::i8   ? std::round(value(random) * 127)
-                            : type == DType::u8 ? std::round((value(random) + 1) * 127)
-                                                : std::round(value(random) * 64) / 64;
+    for (float& x : v)
+      x = type == DType::i8   ? std::round(value(random) * 127)
+          : type == DType::u8 ? std::round((value(random) + 1) * 127)
+                              : std::round(value(random) * 64) / 64;
   };
   fill(o.a, c.m * c.k);
   fill(o.b, c.k * c.n);
@@ -106,17 +107,18 @@ int main(int argc, char** argv) try {
   gpu::DeviceOptions options;
   std::string type_name = "f32", result_name, layout = "nt";
   std::vector<std::string> variants, matrix;
-  std::vector<std::string> shapes{
-      "4096x4096x4096", "16x384x384",    "16x1536x384",    "16x384x1536",    "128x384x384",   "128x1536x384",
-      "128x384x1536",   "512x384x384",   "512x1536x384",   "512x384x1536",   "4096x384x384",  "4096x1536x384",
-      "4096x384x1536",  "32768x1536x384", "32768x384x1536", "1x4096x4096"};
+  std::vector<std::string> shapes{"4096x4096x4096", "16x384x384",     "16x1536x384",    "16x384x1536",
+                                  "128x384x384",    "128x1536x384",   "128x384x1536",   "512x384x384",
+                                  "512x1536x384",   "512x384x1536",   "4096x384x384",   "4096x1536x384",
+                                  "4096x384x1536",  "32768x1536x384", "32768x384x1536", "1x4096x4096"};
   bench::Timing timing;
   bool fused = false, chosen = false, splits = false;
   app.add_option("--device", options.adapter, "part of its name, or its number");
   app.add_option("--shapes", shapes, "MxNxK, separated by commas")->delimiter(',')->capture_default_str();
   app.add_option("--variants", variants, "parts of names to keep, separated by commas")->delimiter(',');
   app.add_option("--matrix", matrix,
-                 "tiles for cooperative matrices, as 128x128x32_64x64, in the place of the library's")->delimiter(',');
+                 "tiles for cooperative matrices, as 128x128x32_64x64, in the place of the library's")
+      ->delimiter(',');
   app.add_option("--type", type_name, "of a and b")->capture_default_str();
   app.add_option("--result", result_name, "type of y, if not that of the sums");
   app.add_option("--layout", layout, "of a, then b; nt: b is [n, k]; nn: [k, n]; tt, tn: a is [k, m]")
@@ -194,10 +196,9 @@ int main(int argc, char** argv) try {
           bench::time_call(device, [&](Stream& s) { matmul_by(*s.gpu(), problem, epilogue, v); }, timing);
       const double e = error(device, c, o);
       right &= e < 8;
-      std::printf("  %-32s %s %9.3f TFLOP/s %8.1f GB/s  error %.2f%s%s\n", name.c_str(),
-                  bench::to_string(time).c_str(), 2e-12 * work / time.wall,
-                  1e-9 * (byte_size(type, (c.m + c.n) * c.k) + 4 * c.m * c.n) / time.wall, e, e < 8 ? "" : "  WRONG",
-                  v == choice ? "  <- chosen" : "");
+      std::printf("  %-32s %s %9.3f TFLOP/s %8.1f GB/s  error %.2f%s%s\n", name.c_str(), bench::to_string(time).c_str(),
+                  2e-12 * work / time.wall, 1e-9 * (byte_size(type, (c.m + c.n) * c.k) + 4 * c.m * c.n) / time.wall, e,
+                  e < 8 ? "" : "  WRONG", v == choice ? "  <- chosen" : "");
       std::fflush(stdout);
     }
   }

@@ -96,9 +96,11 @@ void rows(KernelBench& b) {
     reduce(b, "sum of rows", ReduceKind::sum, b.tensor(type, {-1, 8192}), {1});
     reduce(b, "sum of rows", ReduceKind::sum, b.tensor(type, {-1, 64}), {1});
     reduce(b, "sum of columns", ReduceKind::sum, b.tensor(type, {-1, 64}), {0});
-    for (const auto& [shape, axis, where] :
-         {std::tuple{Shape{-1, 1024}, 1, "of rows"}, {{-1, 64}, 1, "of rows"}, {{8192, -1}, 0, "of columns"},
-          {{-1, 64}, 0, "of columns"}, {{-1}, 0, "to one"}}) {
+    for (const auto& [shape, axis, where] : {std::tuple{Shape{-1, 1024}, 1, "of rows"},
+                                             {{-1, 64}, 1, "of rows"},
+                                             {{8192, -1}, 0, "of columns"},
+                                             {{-1, 64}, 0, "of columns"},
+                                             {{-1}, 0, "to one"}}) {
       const TensorType x = b.tensor(type, shape);
       reduce(b, std::format("variance {}", where), ReduceKind::variance, x, {axis});
       reduce(b, std::format("max {}", where), ReduceKind::max, x, {axis});
@@ -201,8 +203,8 @@ void sorts(KernelBench& b) {
   }
 }
 
-using kernels::SplitForm;
 using kernels::RowForm;
+using kernels::SplitForm;
 
 std::string text(const RowForm& f) {
   return std::format("{} threads a row, {} rows interleaved, {} steps in registers{}", f.threads_per_row, f.interleave,
@@ -397,8 +399,13 @@ void forms(KernelBench& b) {
   softmax(DType::f16, {8192, -1}, 0, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
   for (const auto op : {kernels::ScanKind::sum, kernels::ScanKind::log_sum_exp}) {
     scan(DType::f32, {-1}, 0, op,
-         {{256, 16, 8, true}, {128, 32, 8, true}, {128, 16, 8, true},
-          {256, 8, 8}, {256, 16, 8}, {512, 8, 8}, {128, 16, 8}});
+         {{256, 16, 8, true},
+          {128, 32, 8, true},
+          {128, 16, 8, true},
+          {256, 8, 8},
+          {256, 16, 8},
+          {512, 8, 8},
+          {128, 16, 8}});
     scan(DType::f32, {-1, 1024}, 0, op,
          {{128, 16, 8, true}, {128, 32, 8, true}, {256, 8, 8}, {256, 16, 8}, {128, 16, 8}, {256, 8, 4}});
     scan(DType::f32, {8192, -1}, 0, op,

@@ -94,8 +94,11 @@ class RunsBench {
     const double bytes = static_cast<double>(element_count(shape)) * 4 * 7 * kCount;
     const std::uint64_t peak = device_.is_gpu() ? device_.gpu().memory().peak : 0;
     add(std::format("adam over {} parameters {}, in place", kCount, to_string(shape)), us, "us",
-        {{"bytes", bytes}, {"gb_per_s", bytes / us * 1e-3}, {"dispatches", exe.report().dispatches.size()},
-         {"live_bytes", live}, {"peak_bytes", peak}});
+        {{"bytes", bytes},
+         {"gb_per_s", bytes / us * 1e-3},
+         {"dispatches", exe.report().dispatches.size()},
+         {"live_bytes", live},
+         {"peak_bytes", peak}});
   }
 
  private:

@@ -1,5 +1,5 @@
-// What tensors cost that are computed when their values are wanted: building an expression, evaluating it again, and the
-// kernels that it becomes.
+// What tensors cost that are computed when their values are wanted: building an expression, evaluating it again, and
+// the kernels that it becomes.
 #include <filesystem>
 #include <format>
 #include <nlohmann/json.hpp>
@@ -26,7 +26,10 @@ Tensor ten_nodes(const Tensor& x, const Tensor& y, double number) {
 class TensorsBench {
  public:
   TensorsBench(const Device& device, const Options& options, Report& report)
-      : device_(device), options_(options), report_(report), software_(!device.is_gpu() || device.gpu().capabilities().software) {
+      : device_(device),
+        options_(options),
+        report_(report),
+        software_(!device.is_gpu() || device.gpu().capabilities().software) {
     set_default_device(device);
     wake(device_);
   }
@@ -78,10 +81,12 @@ class TensorsBench {
   // A new expression: with no kernel compiled, with those on disk, and with those in memory but another shape.
   void first_use() {
     if (!device_.is_gpu()) return;
-    const std::filesystem::path cache = std::filesystem::temp_directory_path() / std::format("weft_bench_{}", Clock::now().time_since_epoch().count());
+    const std::filesystem::path cache =
+        std::filesystem::temp_directory_path() / std::format("weft_bench_{}", Clock::now().time_since_epoch().count());
     std::filesystem::create_directories(cache);
     for (const char* what : {"cold", "from disk"}) {
-      const Device fresh = gpu::Device::open({.adapter = std::to_string(device_.gpu().adapter().index), .cache_dir = cache.string()});
+      const Device fresh =
+          gpu::Device::open({.adapter = std::to_string(device_.gpu().adapter().index), .cache_dir = cache.string()});
       set_default_device(fresh);
       const Tensor x = ones({64, 64}) + 0, y = ones({64, 64}) + 1;
       eval({x, y});
@@ -122,7 +127,8 @@ class TensorsBench {
       eval(x);
       const double us = per_turn(16, [&] { return softmax(matmul(x, x.T())); });
       const double flops = 2.0 * static_cast<double>(n * n * n);
-      add(std::format("softmax(x @ x.T) {} [{}, {}]", name(type), n, n), us, "us", {{"tflop_per_s", flops / us * 1e-6}});
+      add(std::format("softmax(x @ x.T) {} [{}, {}]", name(type), n, n), us, "us",
+          {{"tflop_per_s", flops / us * 1e-6}});
     }
   }
 

@@ -79,12 +79,14 @@ void wake(const Device& device) {
 
 void add_seconds_option(CLI::App& app, Timing& timing) {
   app.add_option("--seconds", timing.seconds, "Measured time a case")
-      ->check(CLI::NonNegativeNumber)->capture_default_str();
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
 }
 
 void add_warm_up_option(CLI::App& app, Timing& timing) {
   app.add_option("--warm-up", timing.warm_up, "Seconds of load before a case is timed; without hardware a quarter")
-      ->check(CLI::NonNegativeNumber)->capture_default_str();
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
 }
 
 std::string to_string(const Time& time) {

@@ -1,6 +1,6 @@
-// weft_bench: measures kernels, their calls on the host, compiling, runs, evaluations, decoding, a sentence encoder and start-up on
-// a device. Results of kernels are checked in the run that is timed; data are random; outputs are poisoned first.
-// docs/performance.md describes how its tables were made.
+// weft_bench: measures kernels, their calls on the host, compiling, runs, evaluations, decoding, a sentence encoder and
+// start-up on a device. Results of kernels are checked in the run that is timed; data are random; outputs are poisoned
+// first. docs/performance.md describes how its tables were made.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -65,7 +65,8 @@ int main(int argc, char** argv) try {
       "Each is an expression that is evaluated again and again: short trailing axes, moves, sorting and searching, "
       "division of integers, small products. The least time; on the cpu that of all threads together.\n"
       "bench/numpy_arrays.py times the same in NumPy, under the same names, for --compare.");
-  CLI::App* evaluations = app.add_subcommand("evaluations", "What an evaluation costs that was compiled before, by parts");
+  CLI::App* evaluations =
+      app.add_subcommand("evaluations", "What an evaluation costs that was compiled before, by parts");
   add_only_option(*evaluations, o);
   evaluations->footer(
       "Expressions of 1,000 elements that are recorded, evaluated and read again and again; below each its parts. The "

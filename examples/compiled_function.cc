@@ -25,8 +25,8 @@ int main() {
     return x;
   });
   auto batch = tensor({2, 64}, std::vector<float>(128, 1));
-  auto y = f(layers, batch);                               // traced, compiled and run
-  for (int i = 0; i < 10; ++i) y = f(layers, batch);       // only run
+  auto y = f(layers, batch);                                         // traced, compiled and run
+  for (int i = 0; i < 10; ++i) y = f(layers, batch);                 // only run
   auto one = f(layers, tensor({1, 64}, std::vector<float>(64, 1)));  // another shape: traced again
   std::printf("traced %d times: %g %g\n", traced, y.read<float>()[0], one.read<float>()[0]);  // 2 times: 4 4
   return traced == 2 && f.cached() == 2 && y.read<float>()[127] == 4 && one.read<float>()[63] == 4 ? 0 : 1;

@@ -17,12 +17,12 @@ int main() {
 
   Graph graph;
   auto a = graph.input("a", DType::f32, {32, 384});
-  auto w = graph.constant(weights);                        // or a tensor of a memory-mapped safetensors file
+  auto w = graph.constant(weights);  // or a tensor of a memory-mapped safetensors file
   auto bias = graph.constant(offsets);
-  graph.output("y", gelu(matmul(a, w.T()) + bias));        // one dispatch: the product with its epilogue
+  graph.output("y", gelu(matmul(a, w.T()) + bias));  // one dispatch: the product with its epilogue
   auto exe = compile(graph, device);
-  exe.run({{"a", input}}, {{"y", output}});                // returns when recorded, not when finished
-  auto y = output.read<float>();                           // the only place that waits
+  exe.run({{"a", input}}, {{"y", output}});  // returns when recorded, not when finished
+  auto y = output.read<float>();             // the only place that waits
 
   for (const ScheduleStep& step : exe.report().steps) std::printf("  %s\n", step.label.c_str());
   std::printf("y[0, 0] = %g\n", y[0]);  // gelu(3.84) = 3.83976…

@@ -15,11 +15,11 @@ int main(int argc, char** argv) try {
   const std::vector<std::string> sentences = {"A cat sleeps on the sofa.", "A kitten naps on the couch.",
                                               "The stock market fell today."};
 
-  auto encoder = models::load(directory);                  // on the best device, or $WEFT_DEVICE
-  auto vectors = encoder.embed(sentences);                 // [n, 384], still on the device
-  std::vector<float> values = vectors.read<float>();       // the only place that waits
+  auto encoder = models::load(directory);             // on the best device, or $WEFT_DEVICE
+  auto vectors = encoder.embed(sentences);            // [n, 384], still on the device
+  std::vector<float> values = vectors.read<float>();  // the only place that waits
 
-  const auto cosine = [&](int i, int j) {                  // the vectors are normalised
+  const auto cosine = [&](int i, int j) {  // the vectors are normalised
     double sum = 0;
     for (int k = 0; k < encoder.dimension(); ++k) {
       sum += values[i * encoder.dimension() + k] * values[j * encoder.dimension() + k];

@@ -22,11 +22,11 @@ int main() {
   graph.output("cache_out", dynamic_update_slice(cache, latest, at, {0}));
   graph.output("w_out", w - squeeze(latest, 0) * rate);
   auto step = compile(graph, device, {.donate = {{"cache", "cache_out"}, {"w", "w_out"}}});
-  for (int i = 0; i < 100; ++i) {                          // one row is written in each turn, nothing is copied
-    step.run({{"cache", memory}, {"w", weights}, {"row", row}},
-             {{"cache_out", memory}, {"w_out", weights}}, {{"at", i}, {"rate", 0.5 / (i + 1)}});
+  for (int i = 0; i < 100; ++i) {  // one row is written in each turn, nothing is copied
+    step.run({{"cache", memory}, {"w", weights}, {"row", row}}, {{"cache_out", memory}, {"w_out", weights}},
+             {{"at", i}, {"rate", 0.5 / (i + 1)}});
   }
-  auto later = memory.async_read<float>();                 // a Future<std::vector<float>>: get() waits
+  auto later = memory.async_read<float>();  // a Future<std::vector<float>>: get() waits
   auto values = later.get();
 
   for (const Donation& d : step.report().donations) {

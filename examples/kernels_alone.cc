@@ -52,12 +52,11 @@ int main() {
   const wgpu::Buffer buf_a = make_buffer(my_device, a), buf_b = make_buffer(my_device, b),
                      buf_y = make_buffer(my_device, y);
 
-  auto device = gpu::Device::adopt(my_device);             // uses the program's device
+  auto device = gpu::Device::adopt(my_device);  // uses the program's device
   gpu::Encoder encoder(device);
-  kernels::binary(encoder, ScalarOp::add,
-                  View{buf_a, 0, DType::f32, {64, 128}, {128, 1}},
-                  View{buf_b, 0, DType::f32, {64, 128}, {0, 1}},   // a broadcast is a stride of zero
-                  View{buf_y, 0, DType::f32, {64, 128}});          // dense when no strides are given
+  kernels::binary(encoder, ScalarOp::add, View{buf_a, 0, DType::f32, {64, 128}, {128, 1}},
+                  View{buf_b, 0, DType::f32, {64, 128}, {0, 1}},  // a broadcast is a stride of zero
+                  View{buf_y, 0, DType::f32, {64, 128}});         // dense when no strides are given
   encoder.submit();
 
   device.read(buf_y, 0, y.size() * sizeof(float)).get().copy_to(std::as_writable_bytes(std::span(y)));

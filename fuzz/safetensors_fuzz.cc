@@ -18,13 +18,13 @@ void parse(std::shared_ptr<const std::string> file) {
     const auto weights = weft::SafeTensors::parse(bytes, file, "fuzz");
     std::size_t total = 0;
     for (const auto& name : weights.names()) try {
-      const auto& tensor = weights.at(name);
-      FUZZ_CHECK(tensor.bytes.size() ==
-                 weft::byte_size(tensor.dtype, static_cast<std::uint64_t>(weft::element_count(tensor.shape))));
-      for (const std::byte byte : tensor.bytes) sink = static_cast<std::uint8_t>(byte);
-      total += tensor.bytes.size();
-    } catch (const weft::Unsupported&) {  // this one; the others are read
-    }
+        const auto& tensor = weights.at(name);
+        FUZZ_CHECK(tensor.bytes.size() ==
+                   weft::byte_size(tensor.dtype, static_cast<std::uint64_t>(weft::element_count(tensor.shape))));
+        for (const std::byte byte : tensor.bytes) sink = static_cast<std::uint8_t>(byte);
+        total += tensor.bytes.size();
+      } catch (const weft::Unsupported&) {  // this one; the others are read
+      }
     FUZZ_CHECK(total <= bytes.size());
   } catch (const weft::FormatError&) {
   }

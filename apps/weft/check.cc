@@ -149,7 +149,8 @@ Examples
 void run_onnx(const CheckArguments& arguments) {
   refuse_dispatch_only("results");
   std::vector<std::filesystem::path> cases = onnx_cases(arguments.paths);
-  std::erase_if(cases, [&](const auto& c) { return c.filename().string().find(arguments.filter) == std::string::npos; });
+  std::erase_if(cases,
+                [&](const auto& c) { return c.filename().string().find(arguments.filter) == std::string::npos; });
   if (cases.empty()) throw InvalidArgument("nothing was checked: no case's name holds '{}'", arguments.filter);
   const bool only_json = arguments.json == "-";
   std::optional<Output> json;

@@ -36,7 +36,8 @@ std::string to_string(const CheckCounts& counts) {
 std::string to_text(const FileResult& file) {
   std::string text = std::format("{}: {}\n", file.path, to_string(count(file)));
   for (const CaseResult& c : file.cases) {
-    if (!c.failure.empty()) text += std::format("  {}\n    {}\n", webnn::printable(c.name), webnn::printable(c.failure));
+    if (!c.failure.empty())
+      text += std::format("  {}\n    {}\n", webnn::printable(c.name), webnn::printable(c.failure));
   }
   std::map<std::string, std::size_t> remarks;
   for (const CaseResult& c : file.cases) {
@@ -67,9 +68,11 @@ std::string to_json(const std::vector<FileResult>& files, const std::string& dev
                     {"cases", std::move(cases)}});
   }
   const CheckCounts counts = count(files);
-  const Json all = {
-      {"device", device},           {"passed", counts.passed},   {"failed", counts.failed},
-      {"skipped", counts.skipped}, {"files", std::move(list)}};
+  const Json all = {{"device", device},
+                    {"passed", counts.passed},
+                    {"failed", counts.failed},
+                    {"skipped", counts.skipped},
+                    {"files", std::move(list)}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -188,10 +188,9 @@ bool is_graph_file(const CLI::App& command, const std::string& model, std::initi
   if (!named_as_file && !std::filesystem::is_regular_file(model, ignored)) return false;
   for (const char* option : of_models) {
     if (command.count(option) == 0) continue;
-    throw CLI::ValidationError(option,
-                               has_suffix(model, ".onnx")
-                                   ? "is for directories; --shape gives the sizes of a model of ONNX"
-                                   : "is for models; --shape gives the sizes of a graph in a file");
+    throw CLI::ValidationError(option, has_suffix(model, ".onnx")
+                                           ? "is for directories; --shape gives the sizes of a model of ONNX"
+                                           : "is for models; --shape gives the sizes of a graph in a file");
   }
   return true;
 }

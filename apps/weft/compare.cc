@@ -287,8 +287,10 @@ bool compare(const std::string& path, const onnx::Model& model, const std::vecto
       out.write(std::format("output '{}' of the whole model agrees, within {:.3g}\n", name, d.worst));
       continue;
     }
-    const char* why = wrong ? "" : differs_unfused(name, it->second) ? "; so it does where no nodes are fused: differences of rounding grow on the way"
-                                                                     : "; it does not where no nodes are fused";
+    const char* why = wrong ? ""
+                      : differs_unfused(name, it->second)
+                          ? "; so it does where no nodes are fused: differences of rounding grow on the way"
+                          : "; it does not where no nodes are fused";
     out.write(std::format("output '{}' of the whole model differs: {}{}\n", name, d.text, why));
     different = true;
   }

@@ -398,7 +398,8 @@ std::string to_text(const onnx::Port& port) {
 }
 
 onnx::Port port_of(const Graph::Port& port) {
-  onnx::Port made{.name = port.name, .type = std::format("tensor({})", name(port.type.dtype)), .dtype = port.type.dtype};
+  onnx::Port made{
+      .name = port.name, .type = std::format("tensor({})", name(port.type.dtype)), .dtype = port.type.dtype};
   made.shape.emplace();
   for (const std::int64_t size : port.type.shape) made.shape->push_back({.size = size});
   return made;
@@ -533,7 +534,7 @@ std::vector<onnx::NamedValue> make_inputs(const fs::path& model, const std::vect
 }
 
 std::vector<NamedShape> input_shapes(const fs::path& model, const std::vector<onnx::Port>& ports,
-                                           const InputArguments& a) {
+                                     const InputArguments& a) {
   const std::function<void(const std::string&)> none = [](const std::string&) {};
   return Inputs(model, ports, a, none).shapes();
 }

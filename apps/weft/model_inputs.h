@@ -35,8 +35,8 @@ std::string to_text(const onnx::Port& port);
 
 // The graph in a file, with the shapes that --shape gives its inputs.
 Graph load_graph_file(const std::filesystem::path& path, const InputArguments& arguments);
-// The inputs of a graph, and behind them its numbers, as those of a model: with the shapes that it was recorded with, in
-// place of which make_inputs() and input_shapes() take others.
+// The inputs of a graph, and behind them its numbers, as those of a model: with the shapes that it was recorded with,
+// in place of which make_inputs() and input_shapes() take others.
 std::vector<onnx::Port> ports_of(const Graph& graph);
 onnx::Port port_of(const Graph::Port& port);
 
@@ -56,6 +56,6 @@ std::vector<onnx::NamedValue> text_inputs(const std::vector<onnx::Port>& ports, 
 
 // The shapes alone, which --shape and the model give; sizes that both leave open are 1.
 std::vector<NamedShape> input_shapes(const std::filesystem::path& model, const std::vector<onnx::Port>& ports,
-                                           const InputArguments& arguments);
+                                     const InputArguments& arguments);
 
 }  // namespace weft::app

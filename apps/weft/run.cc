@@ -147,23 +147,24 @@ Runnable graph_of(const RunArguments& a, const Device& device) {
   const std::size_t count = graph.inputs().size();
   std::vector<onnx::Port> outputs;
   for (const Graph::Port& port : graph.outputs()) outputs.push_back(port_of(port));
-  return {.inputs = ports_of(graph), .outputs = std::move(outputs), .run = [=](const std::vector<onnx::NamedValue>& given) {
-            std::vector<Tensor> tensors;
-            std::vector<Number> numbers;
-            for (std::size_t i = 0; i < given.size(); ++i) {
-              const Tensor& x = given[i].value.tensor;
-              if (i < count) {
-                tensors.push_back(to(x, device));
-              } else if (is_integer(x.dtype()) || x.dtype() == DType::boolean) {
-                numbers.emplace_back(cast(x, DType::i64).item<std::int64_t>());
-              } else {
-                numbers.emplace_back(cast(x, DType::f32).item<double>());
-              }
-            }
-            std::vector<onnx::PortValue> all;
-            for (const Tensor& y : executable.run(tensors, numbers)) all.push_back({.tensor = y});
-            return all;
-          }};
+  return {
+      .inputs = ports_of(graph), .outputs = std::move(outputs), .run = [=](const std::vector<onnx::NamedValue>& given) {
+        std::vector<Tensor> tensors;
+        std::vector<Number> numbers;
+        for (std::size_t i = 0; i < given.size(); ++i) {
+          const Tensor& x = given[i].value.tensor;
+          if (i < count) {
+            tensors.push_back(to(x, device));
+          } else if (is_integer(x.dtype()) || x.dtype() == DType::boolean) {
+            numbers.emplace_back(cast(x, DType::i64).item<std::int64_t>());
+          } else {
+            numbers.emplace_back(cast(x, DType::f32).item<double>());
+          }
+        }
+        std::vector<onnx::PortValue> all;
+        for (const Tensor& y : executable.run(tensors, numbers)) all.push_back({.tensor = y});
+        return all;
+      }};
 }
 
 void tell_fallback(const onnx::Model& model) {
@@ -196,8 +197,10 @@ void run(const RunArguments& a) {
   set_default_device(device);
   const double loading = seconds_now();
   const bool is_graph = has_suffix(a.model, ".safetensors");
-  if (is_graph && !a.compare.with.empty()) throw InvalidArgument("--compare is for models of ONNX, and {} is a graph", a.model);
-  if (is_graph && !a.fallback.empty()) throw InvalidArgument("--fallback is for models of ONNX, and {} is a graph", a.model);
+  if (is_graph && !a.compare.with.empty())
+    throw InvalidArgument("--compare is for models of ONNX, and {} is a graph", a.model);
+  if (is_graph && !a.fallback.empty())
+    throw InvalidArgument("--fallback is for models of ONNX, and {} is a graph", a.model);
   const Runnable target = is_graph ? graph_of(a, device) : model_of(a, device);
   std::vector<onnx::NamedValue> inputs = make_inputs(a.model, target.inputs, a, say);
   if (!a.compare.with.empty()) {
@@ -265,10 +268,9 @@ void run(const RunArguments& a) {
 
 void add_run(CLI::App& app) {
   auto a = std::make_shared<RunArguments>();
-  CLI::App* command =
-      app.add_subcommand("run", "Run a model of ONNX, or a graph in a file, on arrays, pictures, sounds, texts or random inputs");
-  command
-      ->add_option("MODEL", a->model, "FILE.onnx, or a graph in a file: FILE.safetensors, see weft graph")
+  CLI::App* command = app.add_subcommand(
+      "run", "Run a model of ONNX, or a graph in a file, on arrays, pictures, sounds, texts or random inputs");
+  command->add_option("MODEL", a->model, "FILE.onnx, or a graph in a file: FILE.safetensors, see weft graph")
       ->required()
       ->check(check_path);
   add_input_options(*command, *a);

@@ -33,8 +33,9 @@ class Cases {
 
   void run(const std::string& label, double bytes, const Expression& e, const std::vector<View>& inputs,
            const View& y) {
-    b_.measure(label, Unit::bytes, bytes, [&](Stream& s) { kernels::map(s, e, inputs, std::span(&y, 1)); },
-               [&] { return right(e, inputs, y); }, {.functions = static_cast<double>(y.count()) * e.cost()});
+    b_.measure(
+        label, Unit::bytes, bytes, [&](Stream& s) { kernels::map(s, e, inputs, std::span(&y, 1)); },
+        [&] { return right(e, inputs, y); }, {.functions = static_cast<double>(y.count()) * e.cost()});
   }
 
   KernelBench& b() { return b_; }

@@ -23,12 +23,15 @@ void generate_cases(KernelBench& b) {
       const std::vector<double> v = b.read(y, count - 65536, 65536);
       return std::inner_product(v.begin(), v.end(), v.begin(), 0.0) / static_cast<double>(v.size());
     };
-    b.measure(label("fill"), Unit::bytes, bytes, [&](Stream& s) { kernels::fill(s, 1.5, y); },
-              [&] { return b.read(y, count - 1, 1)[0] == 1.5; });
-    b.measure(label("random uniform"), Unit::bytes, bytes, [&](Stream& s) { kernels::random_uniform(s, key, 0, 1, y); },
-              [&] { return close(mean_square(), 1.0 / 3, 0.02); });
-    b.measure(label("random normal"), Unit::bytes, bytes, [&](Stream& s) { kernels::random_normal(s, key, 0, 1, y); },
-              [&] { return close(mean_square(), 1, 0.02); });
+    b.measure(
+        label("fill"), Unit::bytes, bytes, [&](Stream& s) { kernels::fill(s, 1.5, y); },
+        [&] { return b.read(y, count - 1, 1)[0] == 1.5; });
+    b.measure(
+        label("random uniform"), Unit::bytes, bytes, [&](Stream& s) { kernels::random_uniform(s, key, 0, 1, y); },
+        [&] { return close(mean_square(), 1.0 / 3, 0.02); });
+    b.measure(
+        label("random normal"), Unit::bytes, bytes, [&](Stream& s) { kernels::random_normal(s, key, 0, 1, y); },
+        [&] { return close(mean_square(), 1, 0.02); });
   }
 }
 

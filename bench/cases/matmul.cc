@@ -15,7 +15,8 @@ void product(KernelBench& b, DType type, std::int64_t m, std::int64_t n, std::in
   constexpr std::array<int, 2> kTransposed{1, 0};
   // Matrices that exceed a binding are split, except those of a single row along k.
   if (rows && m < 16 && b.device().is_gpu() &&
-      byte_size(type, static_cast<std::uint64_t>(n * k)) > b.device().gpu().capabilities().max_binding) return;
+      byte_size(type, static_cast<std::uint64_t>(n * k)) > b.device().gpu().capabilities().max_binding)
+    return;
   const View a = b.random({m, k}, type), w = b.random(rows ? Shape{k, n} : Shape{n, k}, type);
   const View y = b.poisoned({m, n}, type == DType::i8 ? DType::i32 : type), bt = rows ? w : w.permuted(kTransposed);
   b.measure(

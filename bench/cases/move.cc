@@ -44,17 +44,21 @@ void moves(KernelBench& b, DType type) {
           return at(y, 3, 5) == at(small, 2, 4) && at(y, rows - 2, columns - 2) == at(small, rows - 3, columns - 3);
         });
   }
-  b.measure(label("roll"), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::roll(s, x, y, Numbers{3, 5}); },
-            [&] { return at(y, 3, 5) == at(x, 0, 0) && at(y, 0, 0) == at(x, rows - 3, columns - 5); });
+  b.measure(
+      label("roll"), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::roll(s, x, y, Numbers{3, 5}); },
+      [&] { return at(y, 3, 5) == at(x, 0, 0) && at(y, 0, 0) == at(x, rows - 3, columns - 5); });
   const View quarter(x.buffer, 0, type, {half, columns / 2});
-  b.measure(label("tile"), Unit::bytes, 1.25 * bytes, [&](Stream& s) { kernels::tile(s, quarter, y); },
-            [&] { return at(y, half + 1, columns / 2 + 3) == at(quarter, 1, 3); });
-  b.measure(label("repeat"), Unit::bytes, 1.25 * bytes, [&](Stream& s) { kernels::repeat(s, quarter, y); },
-            [&] { return at(y, 7, 9) == at(quarter, 3, 4); });
+  b.measure(
+      label("tile"), Unit::bytes, 1.25 * bytes, [&](Stream& s) { kernels::tile(s, quarter, y); },
+      [&] { return at(y, half + 1, columns / 2 + 3) == at(quarter, 1, 3); });
+  b.measure(
+      label("repeat"), Unit::bytes, 1.25 * bytes, [&](Stream& s) { kernels::repeat(s, quarter, y); },
+      [&] { return at(y, 7, 9) == at(quarter, 3, 4); });
   const View left = part(x, rows, columns / 2), right = kernels::slice(x, 1, columns / 2);
   const std::array<View, 2> parts{right, left};
-  b.measure(label("concat"), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::concat(s, parts, y, 1); },
-            [&] { return at(y, 5, 3) == at(x, 5, columns / 2 + 3); });
+  b.measure(
+      label("concat"), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::concat(s, parts, y, 1); },
+      [&] { return at(y, 5, 3) == at(x, 5, columns / 2 + 3); });
   b.measure(
       label("triangle"), Unit::bytes, 2 * bytes,
       [&](Stream& s) { kernels::triangle(s, kernels::Triangle::lower, x, y); },
@@ -63,12 +67,14 @@ void moves(KernelBench& b, DType type) {
   // A permutation that caches cannot prefetch.
   const View lines = numbers(b, {rows}, [&](std::int64_t i) { return i * 7919 % rows; });
   const auto line = [&](std::int64_t r) { return static_cast<std::int64_t>(b.read(lines, r, 1)[0]); };
-  b.measure(label("gather rows"), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::gather(s, x, lines, y, 0); },
-            [&] { return at(y, 77, 5) == at(x, line(77), 5); });
+  b.measure(
+      label("gather rows"), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::gather(s, x, lines, y, 0); },
+      [&] { return at(y, 77, 5) == at(x, line(77), 5); });
   if (bits(type) < 64) {
-    b.measure(label("scatter rows"), Unit::bytes, 2 * bytes,
-              [&](Stream& s) { kernels::scatter(s, kernels::ScatterKind::assign, lines, x, y, 0); },
-              [&] { return at(y, line(77), 5) == at(x, 77, 5); });
+    b.measure(
+        label("scatter rows"), Unit::bytes, 2 * bytes,
+        [&](Stream& s) { kernels::scatter(s, kernels::ScatterKind::assign, lines, x, y, 0); },
+        [&] { return at(y, line(77), 5) == at(x, 77, 5); });
     const auto add = [&](Stream& s) { kernels::scatter(s, kernels::ScatterKind::add, lines, x, y, 0); };
     b.measure(label("scatter add rows"), Unit::bytes, 3 * bytes, add, [&] {
       b.run([&](Stream& s) {  // sums accumulated so far cannot be compared
@@ -85,19 +91,22 @@ void moves(KernelBench& b, DType type) {
       label("gather elements"), Unit::bytes, 2 * bytes + index_bytes,
       [&](Stream& s) { kernels::gather_elements(s, x, places, y, 1); },
       [&] { return at(y, 7, 3) == at(x, 7, columns - 4); }, {.functions = 3.0 * static_cast<double>(count)});
-  b.measure(label("scatter elements"), Unit::bytes, 2 * bytes + index_bytes,
-            [&](Stream& s) { kernels::scatter_elements(s, kernels::ScatterKind::assign, places, x, y, 1); },
-            [&] { return at(y, 7, columns - 4) == at(x, 7, 3); },
-            {.functions = 4.0 * static_cast<double>(count)});
+  b.measure(
+      label("scatter elements"), Unit::bytes, 2 * bytes + index_bytes,
+      [&](Stream& s) { kernels::scatter_elements(s, kernels::ScatterKind::assign, places, x, y, 1); },
+      [&] { return at(y, 7, columns - 4) == at(x, 7, 3); }, {.functions = 4.0 * static_cast<double>(count)});
 
   const View mask = b.random({rows, columns}, DType::u8), found = b.poisoned({1}, DType::u32),
              list = b.poisoned({count}, type);
-  b.measure(label("compress"), Unit::bytes, 2 * bytes + 2.0 * static_cast<double>(count),
-            [&](Stream& s) { kernels::compress(s, x, mask, list, found); }, [&] {
-              const auto flags = b.read(mask, 0, 1000);
-              const auto before = std::ranges::count_if(flags, [](double v) { return v != 0; });
-              return b.read(mask, 1000, 1)[0] == 0 || b.read(list, before, 1)[0] == b.read(x, 1000, 1)[0];
-            }, {.functions = 2.0 * static_cast<double>(count)});
+  b.measure(
+      label("compress"), Unit::bytes, 2 * bytes + 2.0 * static_cast<double>(count),
+      [&](Stream& s) { kernels::compress(s, x, mask, list, found); },
+      [&] {
+        const auto flags = b.read(mask, 0, 1000);
+        const auto before = std::ranges::count_if(flags, [](double v) { return v != 0; });
+        return b.read(mask, 1000, 1)[0] == 0 || b.read(list, before, 1)[0] == b.read(x, 1000, 1)[0];
+      },
+      {.functions = 2.0 * static_cast<double>(count)});
 }
 
 void scans(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns, int axis) {

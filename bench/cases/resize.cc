@@ -54,8 +54,7 @@ void sample(KernelBench& b, DType type, bool channels_last) {
       [&](Stream& s) { kernels::grid_sample(s, x, grid, y); },
       [&] {
         const std::vector<View> inputs{x, grid};
-        return b.agrees(inputs, y,
-                        [&](Stream& s, auto in, auto& out) { kernels::grid_sample(s, in[0], in[1], out); },
+        return b.agrees(inputs, y, [&](Stream& s, auto in, auto& out) { kernels::grid_sample(s, in[0], in[1], out); },
                         {.relative = type == DType::f32 ? 1e-4 : 4e-3, .absolute = 1e-4});
       });
 }

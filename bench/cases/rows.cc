@@ -75,9 +75,9 @@ class Rows {
   }
 
  private:
-  static constexpr std::array<std::int64_t, 17> kLengths = {
-      49,    77,    197,    384,    768,     1000,    5120,    30522,   32000,
-      50257, 65536, 128256, 151936, 1 << 18, 1 << 20, 1 << 22, 1 << 24};
+  static constexpr std::array<std::int64_t, 17> kLengths = {49,     77,      197,     384,     768,    1000,
+                                                            5120,   30522,   32000,   50257,   65536,  128256,
+                                                            151936, 1 << 18, 1 << 20, 1 << 22, 1 << 24};
   static constexpr std::int64_t kColumns = 1024, kChannels = 64, kGroups = 8, kSide = 64, kPixels = kSide * kSide;
   static constexpr float kEpsilon = 1e-5f;
   static constexpr double kVariance = 0.375;
@@ -97,13 +97,13 @@ class Rows {
     const std::string name = std::format("{} {} {}", c.name, weft::name(type_), to_string(c.x.shape()));
     if (!b_.asked(name)) return;
     b_.poison(c.y);
-    b_.measure(
-        name, Unit::bytes, c.moved * static_cast<double>(touched_bytes(c.x)), c.call,
-        [&] {
-          const double got = b_.read(c.y, c.y.count() - 1, 1)[0], expected = c.expected(b_.read(c.line));
-          return c.exact ? got == expected : close(got / c.unit, expected / c.unit, type_ == DType::f32 ? 2e-5 : 5e-3);
-        },
-        {.functions = c.functions * static_cast<double>(c.x.count())});
+    b_.measure(name, Unit::bytes, c.moved * static_cast<double>(touched_bytes(c.x)), c.call,
+               [&] {
+                 const double got = b_.read(c.y, c.y.count() - 1, 1)[0], expected = c.expected(b_.read(c.line));
+                 return c.exact ? got == expected
+                                : close(got / c.unit, expected / c.unit, type_ == DType::f32 ? 2e-5 : 5e-3);
+               },
+               {.functions = c.functions * static_cast<double>(c.x.count())});
   }
 
   View first(const View& v, const Shape& shape) const { return {v.buffer, 0, type_, shape}; }
@@ -114,19 +114,18 @@ class Rows {
 
   void softmax(const char* name, const Shape& shape, int axis, bool logarithm) {
     const View x = first(x_, shape), y = first(y_, shape);
-    measure({.name = name,
-             .x = x,
-             .y = y,
-             .moved = 2,
-             .functions = 0.6,
-             .line = last_line(x, axis),
-             .expected = [&](const Numbers& v) { return logarithm ? log_softmax(v) : std::exp(log_softmax(v)); },
-             // For f16, at least its smallest normal number.
-             .unit = logarithm ? 1
-                               : std::max(1 / static_cast<double>(shape[axis]), type_ == DType::f16 ? 0x1p-14 : 0.0),
-             .call = [&](Stream& s) {
-               logarithm ? kernels::log_softmax(s, x, y, axis) : kernels::softmax(s, x, y, axis);
-             }});
+    measure(
+        {.name = name,
+         .x = x,
+         .y = y,
+         .moved = 2,
+         .functions = 0.6,
+         .line = last_line(x, axis),
+         .expected = [&](const Numbers& v) { return logarithm ? log_softmax(v) : std::exp(log_softmax(v)); },
+         // For f16, at least its smallest normal number.
+         .unit = logarithm ? 1 : std::max(1 / static_cast<double>(shape[axis]), type_ == DType::f16 ? 0x1p-14 : 0.0),
+         .call =
+             [&](Stream& s) { logarithm ? kernels::log_softmax(s, x, y, axis) : kernels::softmax(s, x, y, axis); }});
   }
 
   // A norm whose last line is the last `line` elements.
@@ -249,26 +248,33 @@ void row_fusion(KernelBench& b, DType type, std::int64_t rows, std::int64_t colu
   const auto label = [&](const char* op) { return std::format("{} {} [{}, {}]", op, name(type), rows, columns); };
   const auto last = [&](const View& v) { return b.read(v, (rows - 1) * columns, columns); };
   const Expression masked = scaled_sum(type, 0.125, false), residual = scaled_sum(type, 1, true);
-  b.measure(label("softmax of scaled x + mask"), Unit::bytes, 2 * bytes,
-            [&](Stream& s) { kernels::softmax(s, x, y, -1, {.prologue = {&masked, std::span(&row, 1)}}); }, [&] {
-    const auto in = last(x), mask = b.read(row, 0, columns);
-    double all = 0;
-    for (std::size_t i = 0; i < in.size(); ++i) all += std::exp(0.125 * in[i] + mask[i]);
-    return close(last(y)[7], std::exp(0.125 * in[7] + mask[7]) / all, tolerance);
-  }, {.functions = 0.75 * elements});
-  b.measure(label("layer norm of x + r, both"), Unit::bytes, 4 * bytes, [&](Stream& s) {
-    kernels::layer_norm(s, x, row, row, y, 1, 1e-5f,
-                        {.prologue = {&residual, std::span(&more, 1), std::span(&sum, 1)}});
-  }, [&] {
-    auto in = last(x);
-    const auto other = last(more);
-    double mean = 0, variance = 0;
-    for (std::size_t i = 0; i < in.size(); ++i) mean += (in[i] += other[i]) / static_cast<double>(columns);
-    for (double v : in) variance += (v - mean) * (v - mean) / static_cast<double>(columns);
-    const double w = b.read(row, 7, 1)[0];
-    return close(last(sum)[7], in[7], tolerance) &&
-           close(last(y)[7], (in[7] - mean) / std::sqrt(variance + 1e-5) * w + w, 4 * tolerance);
-  }, {.functions = 0.4 * elements});
+  b.measure(
+      label("softmax of scaled x + mask"), Unit::bytes, 2 * bytes,
+      [&](Stream& s) { kernels::softmax(s, x, y, -1, {.prologue = {&masked, std::span(&row, 1)}}); },
+      [&] {
+        const auto in = last(x), mask = b.read(row, 0, columns);
+        double all = 0;
+        for (std::size_t i = 0; i < in.size(); ++i) all += std::exp(0.125 * in[i] + mask[i]);
+        return close(last(y)[7], std::exp(0.125 * in[7] + mask[7]) / all, tolerance);
+      },
+      {.functions = 0.75 * elements});
+  b.measure(
+      label("layer norm of x + r, both"), Unit::bytes, 4 * bytes,
+      [&](Stream& s) {
+        kernels::layer_norm(s, x, row, row, y, 1, 1e-5f,
+                            {.prologue = {&residual, std::span(&more, 1), std::span(&sum, 1)}});
+      },
+      [&] {
+        auto in = last(x);
+        const auto other = last(more);
+        double mean = 0, variance = 0;
+        for (std::size_t i = 0; i < in.size(); ++i) mean += (in[i] += other[i]) / static_cast<double>(columns);
+        for (double v : in) variance += (v - mean) * (v - mean) / static_cast<double>(columns);
+        const double w = b.read(row, 7, 1)[0];
+        return close(last(sum)[7], in[7], tolerance) &&
+               close(last(y)[7], (in[7] - mean) / std::sqrt(variance + 1e-5) * w + w, 4 * tolerance);
+      },
+      {.functions = 0.4 * elements});
 }
 
 void row_work_cases(KernelBench& b) {

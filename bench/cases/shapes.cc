@@ -50,8 +50,9 @@ class Shapes {
     const std::string label = std::format("{} {} {}", what, name(type_), to_string(inputs[0].shape()));
     if (!b_.asked(label) || inputs[0].count() == 0 || y.count() == 0) return;  // too small a bench
     b_.poison(y_);
-    b_.measure(label, Unit::bytes, bytes, [&](Stream& s) { operation(s, inputs, y); },
-               [&] { return b_.agrees(inputs, y, operation, tolerance_of(type_)); });
+    b_.measure(
+        label, Unit::bytes, bytes, [&](Stream& s) { operation(s, inputs, y); },
+        [&] { return b_.agrees(inputs, y, operation, tolerance_of(type_)); });
   }
   void copy(std::string_view what, const View& x, const View& y) {
     measure(what, {x}, y, 2 * size(x), [](Stream& s, auto in, auto& out) { kernels::copy(s, in[0], out); });
@@ -97,17 +98,15 @@ class Shapes {
     const View rows = x(odd), result = y(odd);
     const View row = b_.random({1001}, type_), column = b_.random({odd[0], 1}, type_);
     const auto add = [&](const char* what, const View& a, const View& b, const View& y) {
-      measure(what, {a, b}, y, 2 * size(a), [](Stream& s, auto in, auto& out) {
-        kernels::binary(s, ScalarOp::add, in[0], in[1], out);
-      });
+      measure(what, {a, b}, y, 2 * size(a),
+              [](Stream& s, auto in, auto& out) { kernels::binary(s, ScalarOp::add, in[0], in[1], out); });
     };
     add("add row", rows, row, result);
     add("add column", rows, column, result);
     const View cut = kernels::slice(rows, 1, 1), dense = y({odd[0], 1000});
     add("add slices", cut, cut, dense);
-    measure("tanh of slice", {cut}, dense, 2 * size(cut), [](Stream& s, auto in, auto& out) {
-      kernels::unary(s, ScalarOp::tanh, in[0], out);
-    });
+    measure("tanh of slice", {cut}, dense, 2 * size(cut),
+            [](Stream& s, auto in, auto& out) { kernels::unary(s, ScalarOp::tanh, in[0], out); });
     const Shape images = lines_of({64, 7, 7});
     add("add to channels", x(images), b_.random({64, 1, 1}, type_), y(images));
   }
@@ -142,22 +141,19 @@ class Shapes {
       const std::array axes{1};
       measure("softmax of the middle", {x}, y, 2 * size(x),
               [&](Stream& s, auto in, auto& out) { kernels::softmax(s, in[0], out, 1); });
-      measure("mean of the middle", {x}, one, size(x), [&](Stream& s, auto in, auto& out) {
-        kernels::reduce(s, kernels::ReduceKind::mean, in[0], out, axes);
-      });
+      measure("mean of the middle", {x}, one, size(x),
+              [&](Stream& s, auto in, auto& out) { kernels::reduce(s, kernels::ReduceKind::mean, in[0], out, axes); });
       const View places = b_.poisoned({shape[0], 1, shape[2]}, DType::i32);
-      measure("argmax of the middle", {x}, places, size(x), [&](Stream& s, auto in, auto& out) {
-        kernels::arg_reduce(s, kernels::ArgKind::max, in[0], out, axes);
-      });
+      measure("argmax of the middle", {x}, places, size(x),
+              [&](Stream& s, auto in, auto& out) { kernels::arg_reduce(s, kernels::ArgKind::max, in[0], out, axes); });
       scan("scan of the middle", x, y, 1);
     }
     const Shape odd = lines_of({1001});
     scan("scan", x(odd), y(odd), 1);
   }
   void scan(std::string_view what, const View& x, const View& y, int axis) {
-    measure(what, {x}, y, 2 * size(x), [&](Stream& s, auto in, auto& out) {
-      kernels::scan(s, kernels::ScanKind::sum, in[0], out, axis);
-    });
+    measure(what, {x}, y, 2 * size(x),
+            [&](Stream& s, auto in, auto& out) { kernels::scan(s, kernels::ScanKind::sum, in[0], out, axis); });
   }
 
   KernelBench& b_;
@@ -168,28 +164,39 @@ class Shapes {
 
 void products(KernelBench& b, DType type) {
   constexpr std::array<int, 2> kTurned{1, 0};
-  for (const auto& [m, k, n] : {std::array<std::int64_t, 3>{1001, 1003, 997}, {4099, 1001, 1003}, {4099, 4097, 4101},
-                                {77, 768, 3072}, {197, 768, 2304}, {4095, 1000, 2047}, {1, 4097, 14335}}) {
+  for (const auto& [m, k, n] : {std::array<std::int64_t, 3>{1001, 1003, 997},
+                                {4099, 1001, 1003},
+                                {4099, 4097, 4101},
+                                {77, 768, 3072},
+                                {197, 768, 2304},
+                                {4095, 1000, 2047},
+                                {1, 4097, 14335}}) {
     for (const bool turned : {false, true}) {
       const View a = b.random({m, k}, type), w = b.random(turned ? Shape{n, k} : Shape{k, n}, type);
       const View y = b.poisoned({m, n}, type), right = turned ? w.permuted(kTurned) : w;
       const std::string label = std::format("product {} [{}, {}] x [{}, {}]{}", name(type), m, k, w.shape()[0],
                                             w.shape()[1], turned ? "T" : "");
       if (!b.asked(label)) continue;
-      b.measure(label, Unit::flop, 2.0 * static_cast<double>(m * k * n),
-                [&](Stream& s) { kernels::matmul(s, a, right, y); }, [&] {
-                  // The CPU would take seconds for all rows.
-                  const std::int64_t first = std::max<std::int64_t>(m - 40, 0);
-                  const std::array inputs{kernels::slice(a, 0, first), right};
-                  return b.agrees(inputs, kernels::slice(y, 0, first), [](Stream& s, auto in, auto& out) {
-                    kernels::matmul(s, in[0], in[1], out);
-                  }, tolerance_of(type, static_cast<double>(k) / 4));  // a product's magnitude is 1/4 on average
-                });
+      b.measure(
+          label, Unit::flop, 2.0 * static_cast<double>(m * k * n), [&](Stream& s) { kernels::matmul(s, a, right, y); },
+          [&] {
+            // The CPU would take seconds for all rows.
+            const std::int64_t first = std::max<std::int64_t>(m - 40, 0);
+            const std::array inputs{kernels::slice(a, 0, first), right};
+            return b.agrees(
+                inputs, kernels::slice(y, 0, first),
+                [](Stream& s, auto in, auto& out) { kernels::matmul(s, in[0], in[1], out); },
+                tolerance_of(type, static_cast<double>(k) / 4));  // a product's magnitude is 1/4 on average
+          });
     }
   }
-  for (const auto& [batch, heads, tokens, dim] :
-       {std::array<std::int64_t, 4>{256, 12, 77, 64}, {64, 12, 197, 64}, {2, 8, 4096, 40}, {2, 8, 1024, 80},
-        {2, 10, 1001, 96}, {2, 8, 1001, 72}, {8, 8, 1000, 256}}) {
+  for (const auto& [batch, heads, tokens, dim] : {std::array<std::int64_t, 4>{256, 12, 77, 64},
+                                                  {64, 12, 197, 64},
+                                                  {2, 8, 4096, 40},
+                                                  {2, 8, 1024, 80},
+                                                  {2, 10, 1001, 96},
+                                                  {2, 8, 1001, 72},
+                                                  {8, 8, 1000, 256}}) {
     const Shape shape{batch, heads, tokens, dim};
     const View q = b.random(shape, type), k = b.random(shape, type), v = b.random(shape, type),
                y = b.poisoned(shape, type);
@@ -198,13 +205,16 @@ void products(KernelBench& b, DType type) {
     if (!b.asked(label)) continue;
     // Weights sum to 1. An absolute error of a score, whose magnitude is a quarter of dim times scale, is a relative
     // error of its weight, and of the sum by which weights are divided.
-    b.measure(label, Unit::flop, 4.0 * static_cast<double>(batch * heads * tokens * tokens * dim),
-              [&](Stream& s) { kernels::attention(s, q, k, v, {}, y, options); }, [&] {
-                const auto last = [&](const View& v) { return kernels::slice(v, 0, batch - 1); };
-                return b.agrees(std::array{last(q), last(k), last(v)}, last(y), [&](Stream& s, auto in, auto& out) {
-                  kernels::attention(s, in[0], in[1], in[2], {}, out, options);
-                }, tolerance_of(type, 1 + std::sqrt(static_cast<double>(dim)) / 2));
-              });
+    b.measure(
+        label, Unit::flop, 4.0 * static_cast<double>(batch * heads * tokens * tokens * dim),
+        [&](Stream& s) { kernels::attention(s, q, k, v, {}, y, options); },
+        [&] {
+          const auto last = [&](const View& v) { return kernels::slice(v, 0, batch - 1); };
+          return b.agrees(
+              std::array{last(q), last(k), last(v)}, last(y),
+              [&](Stream& s, auto in, auto& out) { kernels::attention(s, in[0], in[1], in[2], {}, out, options); },
+              tolerance_of(type, 1 + std::sqrt(static_cast<double>(dim)) / 2));
+        });
   }
 }
 

@@ -136,8 +136,7 @@ struct Own {
 };
 const std::vector<Own>& own_functions() {
   static const auto& all = *new std::vector<Own>{
-      {"at",
-       json::array({json::array({"x", "one"}), json::array({"tensors", "repeated"})}),
+      {"at", json::array({json::array({"x", "one"}), json::array({"tensors", "repeated"})}),
        [](std::span<const TensorLike> operands, const json& given) {
          return tensor("at", operands)[indices(given, operands)];
        }},

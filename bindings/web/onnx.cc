@@ -38,10 +38,14 @@ onnx::Options options_of(const Device* device, const json& given) {
   if (given.contains("forms")) options.forms = given["forms"].get<std::size_t>();
   if (given.contains("precision")) {
     const auto named = given["precision"].get<std::string>();
-    if (named == "strict") options.precision = Precision::strict;
-    else if (named == "f16") options.precision = Precision::f16;
-    else if (named == "automatic") options.precision = Precision::automatic;
-    else throw InvalidArgument("onnx.load: precision is '" + named + "', expected 'strict', 'f16' or 'automatic'");
+    if (named == "strict")
+      options.precision = Precision::strict;
+    else if (named == "f16")
+      options.precision = Precision::f16;
+    else if (named == "automatic")
+      options.precision = Precision::automatic;
+    else
+      throw InvalidArgument("onnx.load: precision is '" + named + "', expected 'strict', 'f16' or 'automatic'");
   }
   return options;
 }
@@ -149,7 +153,8 @@ EMSCRIPTEN_KEEPALIVE const char* weft_onnx_results(const onnx::RunSteps* run) {
 // {"compilations", "readbacks", "onFallback"} since it was loaded.
 EMSCRIPTEN_KEEPALIVE const char* weft_onnx_counts(const onnx::Model* model) {
   return guarded([&] {
-    json counts = {{"compilations", model->compilations()}, {"readbacks", json::array()}, {"onFallback", json::array()}};
+    json counts = {
+        {"compilations", model->compilations()}, {"readbacks", json::array()}, {"onFallback", json::array()}};
     for (const onnx::Readback& r : model->readbacks()) {
       counts["readbacks"].push_back(
           {{"value", r.value}, {"node", r.node}, {"op", r.op}, {"bytes", r.bytes}, {"count", r.count}});

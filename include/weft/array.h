@@ -57,7 +57,8 @@ Tensor divide(const TensorLike& a, const TensorLike& b);
 // Whether |a - b| ≤ atol + rtol · |b|, or a = b, as infinities are: bool. With equal_nan NaN is close to NaN, else to
 // nothing. Operands of any types that have one in common; differences of integers are exact, and compared in f32.
 // NumPy's and PyTorch's isclose. Throws InvalidArgument for a tolerance that is negative or NaN.
-Tensor isclose(const TensorLike& a, const TensorLike& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
+Tensor isclose(const TensorLike& a, const TensorLike& b, double rtol = 1e-5, double atol = 1e-8,
+               bool equal_nan = false);
 // Whether that is so of all elements: a bool [], true of none. NumPy's and PyTorch's allclose, whose bool is on the
 // host.
 Tensor allclose(const TensorLike& a, const TensorLike& b, double rtol = 1e-5, double atol = 1e-8,
@@ -131,12 +132,12 @@ Tensor moveaxis(const Operand& x, const Axes& from, const Axes& to);
 // The elements in row-major order, of rank 1. NumPy's ravel.
 Tensor flatten(const Operand& x);
 // x with one axis in place of those from `first` to `last`, whose size is their product: a rule, by which a graph has
-// other shapes (Graph::with_shapes()). PyTorch's flatten of dimensions. Throws InvalidArgument for axes that x does not have,
-// ShapeError if the first is behind the last.
+// other shapes (Graph::with_shapes()). PyTorch's flatten of dimensions. Throws InvalidArgument for axes that x does not
+// have, ShapeError if the first is behind the last.
 Tensor flatten_axes(const Operand& x, int first, int last = -1);
-// x with several axes, of these sizes, in place of one: flatten_axes()'s reverse, and a rule as well. One of the sizes may be
-// -1, which follows from the others. PyTorch's unflatten. Throws InvalidArgument for an axis that x does not have,
-// ShapeError if the sizes do not multiply to the axis's.
+// x with several axes, of these sizes, in place of one: flatten_axes()'s reverse, and a rule as well. One of the sizes
+// may be -1, which follows from the others. PyTorch's unflatten. Throws InvalidArgument for an axis that x does not
+// have, ShapeError if the sizes do not multiply to the axis's.
 //
 //   q = permute(unflatten(q, -1, {heads, -1}), {0, 2, 1, 3});   // [batch, length, width] by heads
 Tensor unflatten(const Operand& x, int axis, const Shape& sizes);

@@ -11,10 +11,10 @@ namespace weft {
 class Axes {
  public:
   Axes() = default;
-  Axes(int axis) : axes_{axis}, all_(false) {}                                      // NOLINT: implicit, as are the next
-  Axes(std::initializer_list<int> axes) : axes_(axes), all_(false) {}               // NOLINT
+  Axes(int axis) : axes_{axis}, all_(false) {}                         // NOLINT: implicit, as are the next
+  Axes(std::initializer_list<int> axes) : axes_(axes), all_(false) {}  // NOLINT
   Axes(std::span<const int> axes) : axes_(axes.begin(), axes.end()), all_(false) {}  // NOLINT
-  Axes(const std::vector<int>& axes) : axes_(axes), all_(false) {}                  // NOLINT
+  Axes(const std::vector<int>& axes) : axes_(axes), all_(false) {}                   // NOLINT
 
   bool are_all() const { return all_; }
   // As they were given; of all axes none.

@@ -17,21 +17,21 @@ namespace weft {
 // measured separately. 0: the device does not have it.
 struct Calibration {
   std::string device, driver;
-  double copy_bandwidth = 0;     // bytes read and written a second, by a copy of a large tensor
-  double cache_bandwidth = 0;    // the same by the fastest of the copies that stay in the caches,
-  double cache_bytes = 0;        //   and the most bytes, read and written, of those that gain; both may be 0
-  double f32_rate = 0;           // FLOP/s of a large matrix product in f32,
-  double f16_rate = 0;           //   of f16 operands without cooperative matrices,
-  double matrix_rate = 0;        //   and with them
-  double function_rate = 0;      // exponentials a second, of f32 elements, without memory traffic
-  double overlap = 0;            // 1: functions overlap with memory traffic, as on GPUs; 0: they do not
-  double dispatch_seconds = 0;   // of a nearly empty kernel, in a sequence of independent ones
-  double barrier_seconds = 0;    // added where a kernel depends on the one before it
-  double encode_seconds = 0;     // the host's time for a dispatch
-  double round_trip_seconds = 0; // from submitting one small kernel until its result is on the host
+  double copy_bandwidth = 0;      // bytes read and written a second, by a copy of a large tensor
+  double cache_bandwidth = 0;     // the same by the fastest of the copies that stay in the caches,
+  double cache_bytes = 0;         //   and the most bytes, read and written, of those that gain; both may be 0
+  double f32_rate = 0;            // FLOP/s of a large matrix product in f32,
+  double f16_rate = 0;            //   of f16 operands without cooperative matrices,
+  double matrix_rate = 0;         //   and with them
+  double function_rate = 0;       // exponentials a second, of f32 elements, without memory traffic
+  double overlap = 0;             // 1: functions overlap with memory traffic, as on GPUs; 0: they do not
+  double dispatch_seconds = 0;    // of a nearly empty kernel, in a sequence of independent ones
+  double barrier_seconds = 0;     // added where a kernel depends on the one before it
+  double encode_seconds = 0;      // the host's time for a dispatch
+  double round_trip_seconds = 0;  // from submitting one small kernel until its result is on the host
   double upload_rate = 0, download_rate = 0;  // bytes/s
-  double measured_seconds = 0;   // duration of the measurement
-  double busy = 0;               // part of the host's processors that other programs used meanwhile: 0 to 1
+  double measured_seconds = 0;                // duration of the measurement
+  double busy = 0;  // part of the host's processors that other programs used meanwhile: 0 to 1
 
   // Operations a second of that kind of arithmetic, or of f32 where that kind was not measured.
   double rate(Arithmetic arithmetic) const;

@@ -9,18 +9,26 @@
 namespace weft {
 
 enum class DType : std::uint8_t {
-  f32,      // IEEE 754 binary32
-  f16,      // IEEE 754 binary16
-  bf16,     // upper half of binary32
-  f64,      // IEEE 754 binary64; storage and CPU only, WGSL has none
-  i8, i16, i32, i64,
-  u8, u16, u32, u64,
+  f32,   // IEEE 754 binary32
+  f16,   // IEEE 754 binary16
+  bf16,  // upper half of binary32
+  f64,   // IEEE 754 binary64; storage and CPU only, WGSL has none
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
   boolean,  // one byte, 0 or 1; any non-zero byte reads as true
   c64,      // complex of two f32, real part first
-  i4, u4,   // two elements a byte, low nibble first
-  i2, u2,   // four elements a byte, low bits first
-  f8e4m3,   // OCP 8-bit float E4M3 (no infinities, one NaN pattern a sign)
-  f8e5m2,   // OCP 8-bit float E5M2 (IEEE-like)
+  i4,
+  u4,  // two elements a byte, low nibble first
+  i2,
+  u2,      // four elements a byte, low bits first
+  f8e4m3,  // OCP 8-bit float E4M3 (no infinities, one NaN pattern a sign)
+  f8e5m2,  // OCP 8-bit float E5M2 (IEEE-like)
 };
 
 inline constexpr int kDTypeCount = 20;

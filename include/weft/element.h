@@ -13,22 +13,34 @@ namespace detail {
 
 template <class T>
 consteval DType dtype_of() {
-  if constexpr (std::is_same_v<T, bool>) return DType::boolean;
-  else if constexpr (std::is_same_v<T, float>) return DType::f32;
-  else if constexpr (std::is_same_v<T, double>) return DType::f64;
-  else if constexpr (std::is_same_v<T, float16>) return DType::f16;
-  else if constexpr (std::is_same_v<T, bfloat16>) return DType::bf16;
-  else if constexpr (std::is_same_v<T, float8_e4m3>) return DType::f8e4m3;
-  else if constexpr (std::is_same_v<T, float8_e5m2>) return DType::f8e5m2;
-  else if constexpr (std::is_same_v<T, std::complex<float>>) return DType::c64;
+  if constexpr (std::is_same_v<T, bool>)
+    return DType::boolean;
+  else if constexpr (std::is_same_v<T, float>)
+    return DType::f32;
+  else if constexpr (std::is_same_v<T, double>)
+    return DType::f64;
+  else if constexpr (std::is_same_v<T, float16>)
+    return DType::f16;
+  else if constexpr (std::is_same_v<T, bfloat16>)
+    return DType::bf16;
+  else if constexpr (std::is_same_v<T, float8_e4m3>)
+    return DType::f8e4m3;
+  else if constexpr (std::is_same_v<T, float8_e5m2>)
+    return DType::f8e5m2;
+  else if constexpr (std::is_same_v<T, std::complex<float>>)
+    return DType::c64;
   else {
     static_assert(std::is_integral_v<T>, "no data type of Weft has values of this C++ type");
     constexpr bool is_signed = std::is_signed_v<T>;
     switch (sizeof(T)) {
-      case 1: return is_signed ? DType::i8 : DType::u8;
-      case 2: return is_signed ? DType::i16 : DType::u16;
-      case 4: return is_signed ? DType::i32 : DType::u32;
-      default: return is_signed ? DType::i64 : DType::u64;
+      case 1:
+        return is_signed ? DType::i8 : DType::u8;
+      case 2:
+        return is_signed ? DType::i16 : DType::u16;
+      case 4:
+        return is_signed ? DType::i32 : DType::u32;
+      default:
+        return is_signed ? DType::i64 : DType::u64;
     }
   }
 }

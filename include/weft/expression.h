@@ -68,11 +68,13 @@ namespace weft {
 //   - Products and quotients of complex numbers are the plain formulas (an infinite part times 0 is NaN); x / 0 divides
 //     both parts by 0. Complex numbers have no order; abs is the magnitude, angle is in (-π, π]. exp(-inf + iy) is 0
 //     and exp(inf + iy) inf + i NaN where y is infinite or NaN.
-//   - sqrt, log, log2, log10, sin, cos, tan, sinh, cosh, tanh and their inverses of complex numbers have the branch cuts
+//   - sqrt, log, log2, log10, sin, cos, tan, sinh, cosh, tanh and their inverses of complex numbers have the branch
+//   cuts
 //     and special values of C's Annex G (NumPy's): the sign of a zero says on which side of a cut a number is. They,
-//     log1p, expm1 and rsqrt are within 2e-6 of the result's magnitude on all devices; one part beside a much larger one
-//     may have fewer digits. pow is exp(w log z), off by up to 2^-21 |w log z| of its magnitude; to integers of up to
-//     ±64 it is a product, exact where all of its steps are. 0^0 is 1, 0^w 0 where w's real part is positive, else NaN.
+//     log1p, expm1 and rsqrt are within 2e-6 of the result's magnitude on all devices; one part beside a much larger
+//     one may have fewer digits. pow is exp(w log z), off by up to 2^-21 |w log z| of its magnitude; to integers of up
+//     to ±64 it is a product, exact where all of its steps are. 0^0 is 1, 0^w 0 where w's real part is positive, else
+//     NaN.
 enum class ScalarOp : std::uint8_t {
   // leaves
   input,

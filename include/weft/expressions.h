@@ -39,18 +39,18 @@ Expression function_expression(std::string_view name, std::span<const DType> typ
 // selu is -1.7580993 and hardsigmoid 0; leaky_relu, softshrink and hardshrink keep infinities.
 namespace expressions {
 
-int relu6(Expression& e, int x);                                                      // min(max(x, 0), 6)
-int hardtanh(Expression& e, int x, double low = -1, double high = 1);                 // min(max(x, low), high)
-int leaky_relu(Expression& e, int x, double alpha = 0.01);                            // x < 0 ? alpha x : x
-int elu(Expression& e, int x, double alpha = 1);                                      // x < 0 ? alpha (e^x - 1) : x
-int selu(Expression& e, int x);                    // scale elu(x, alpha), Klambauer et al. 2017
-int celu(Expression& e, int x, double alpha = 1);  // x < 0 ? alpha (e^(x/alpha) - 1) : x
-int hardsigmoid(Expression& e, int x, double alpha = 1.0 / 6, double beta = 0.5);     // min(max(alpha x + beta, 0), 1)
-int hardswish(Expression& e, int x);                                                  // x hardsigmoid(x)
-int softsign(Expression& e, int x);                                                   // x / (1 + |x|)
-int hardshrink(Expression& e, int x, double lambda = 0.5);                            // |x| <= lambda ? 0 : x
-int softshrink(Expression& e, int x, double lambda = 0.5);                            // x - lambda, x + lambda or 0
-int threshold(Expression& e, int x, double limit = 0, double value = 0);              // x <= limit ? value : x
+int relu6(Expression& e, int x);                                       // min(max(x, 0), 6)
+int hardtanh(Expression& e, int x, double low = -1, double high = 1);  // min(max(x, low), high)
+int leaky_relu(Expression& e, int x, double alpha = 0.01);             // x < 0 ? alpha x : x
+int elu(Expression& e, int x, double alpha = 1);                       // x < 0 ? alpha (e^x - 1) : x
+int selu(Expression& e, int x);                                        // scale elu(x, alpha), Klambauer et al. 2017
+int celu(Expression& e, int x, double alpha = 1);                      // x < 0 ? alpha (e^(x/alpha) - 1) : x
+int hardsigmoid(Expression& e, int x, double alpha = 1.0 / 6, double beta = 0.5);  // min(max(alpha x + beta, 0), 1)
+int hardswish(Expression& e, int x);                                               // x hardsigmoid(x)
+int softsign(Expression& e, int x);                                                // x / (1 + |x|)
+int hardshrink(Expression& e, int x, double lambda = 0.5);                         // |x| <= lambda ? 0 : x
+int softshrink(Expression& e, int x, double lambda = 0.5);                         // x - lambda, x + lambda or 0
+int threshold(Expression& e, int x, double limit = 0, double value = 0);           // x <= limit ? value : x
 
 }  // namespace expressions
 }  // namespace weft

@@ -49,8 +49,8 @@ TensorMap load_all(const std::filesystem::path& path);
 // What is no regular file (a pipe, a device) gets the complete bytes as it is. A single tensor in a file of names is
 // called "arr_0" in .npz, as numpy.savez does, and "tensor" in .safetensors. `metadata` is for .safetensors alone;
 // SafeTensors::metadata() reads it. Throws IoError, TypeError (the format lacks the type), InvalidArgument (another
-// extension; in .npy several tensors, or another name than the file's; names that the format does not allow, and in .npz
-// those that lead out of the folder into which it is unpacked: "../x", "/x"; they are read), and what eval() does.
+// extension; in .npy several tensors, or another name than the file's; names that the format does not allow, and in
+// .npz those that lead out of the folder into which it is unpacked: "../x", "/x"; they are read), and what eval() does.
 void save(const std::filesystem::path& path, const Tensor& tensor);
 void save(const std::filesystem::path& path, const TensorMap& tensors, const SafeTensors::Metadata& metadata = {});
 // The same without waiting: the values that the tensors have when everything submitted so far is done. They are all

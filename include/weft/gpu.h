@@ -33,13 +33,13 @@ struct MatrixShape {
 };
 
 struct AdapterInfo {
-  int index = 0;            // position in adapters()
-  std::string name;         // "NVIDIA H200", "llvmpipe (LLVM 21, 256 bits)"
+  int index = 0;     // position in adapters()
+  std::string name;  // "NVIDIA H200", "llvmpipe (LLVM 21, 256 bits)"
   std::string vendor;
   std::string architecture;
-  std::string driver;       // name and version, as the driver reports it
-  std::string backend;      // "vulkan", "metal", "d3d12", "opengles", "opengl"
-  std::string type;         // "discrete", "integrated", "cpu", "unknown"
+  std::string driver;          // name and version, as the driver reports it
+  std::string backend;         // "vulkan", "metal", "d3d12", "opengles", "opengl"
+  std::string type;            // "discrete", "integrated", "cpu", "unknown"
   bool compatibility = false;  // only WebGPU's compatibility level
   bool software() const { return type == "cpu"; }
   std::vector<std::string> features;
@@ -60,13 +60,13 @@ struct DeviceOptions {
   std::string adapter = {};
   // No optional feature and the compatibility level's limits: what a phone or a browser offers.
   bool minimum = flag_on(Flag::minimum_device);
-  bool f16 = flag_on(Flag::f16);                // use shader-f16 if the device has it
+  bool f16 = flag_on(Flag::f16);  // use shader-f16 if the device has it
   bool subgroups = flag_on(Flag::subgroups);
-  bool matrices = flag_on(Flag::matrices);      // cooperative matrices; they need f16 and subgroups
+  bool matrices = flag_on(Flag::matrices);  // cooperative matrices; they need f16 and subgroups
   bool timestamps = true;
-  bool validation = flag_on(Flag::validation);  // Dawn validates every call; off is faster
-  bool robustness = flag_on(Flag::robustness);  // Dawn's bounds checks in shaders
-  bool debug_labels = flag_on(Flag::debug_labels);  // a debug group around each dispatch
+  bool validation = flag_on(Flag::validation);         // Dawn validates every call; off is faster
+  bool robustness = flag_on(Flag::robustness);         // Dawn's bounds checks in shaders
+  bool debug_labels = flag_on(Flag::debug_labels);     // a debug group around each dispatch
   std::string cache_dir = flag_text(Flag::cache_dir);  // of compiled shaders; "off": none; empty: the user's
   // Bytes that the pool may hold; none: all that the device has.
   std::optional<std::uint64_t> memory_limit = flag_bytes(Flag::memory_limit);
@@ -83,16 +83,16 @@ struct Capabilities {
   bool f16 = false;
   bool subgroups = false;
   std::uint32_t subgroup_min = 0, subgroup_max = 0;
-  bool packed_dot = false;     // WGSL's packed dot products of four integers of 8 bits
+  bool packed_dot = false;  // WGSL's packed dot products of four integers of 8 bits
   bool timestamps = false;
   bool timestamps_inside_passes = false;
-  bool minimum = false;        // opened as a minimum device: no fast path, even if it would pass its self-test
+  bool minimum = false;  // opened as a minimum device: no fast path, even if it would pass its self-test
   // A CPU behind the adapter: staging in workgroup memory gains nothing, barriers are expensive, lanes are SIMD.
   bool software = false;
   bool reassociates_fp = false;  // its compiler reorders sums and products, as OpenGL permits
   std::vector<MatrixShape> matrix_shapes;
-  std::uint64_t max_binding = 0;         // bytes
-  std::uint64_t max_buffer = 0;          // bytes
+  std::uint64_t max_binding = 0;           // bytes
+  std::uint64_t max_buffer = 0;            // bytes
   std::uint32_t max_workgroup_memory = 0;  // bytes
   std::uint32_t max_workgroup_size = 0;    // invocations
   std::uint32_t max_storage_buffers = 0;   // of a dispatch
@@ -120,18 +120,18 @@ struct NumberParam {
 
 // One dispatch: the shader is `make_wgsl()`, called only if no pipeline is cached under `key` yet.
 struct Dispatch {
-  std::string_view key = {};                       // names the pipeline: kernel, variant and everything the text depends on
-  std::function<std::string()> make_wgsl = {};     // entry point "main"
+  std::string_view key = {};  // names the pipeline: kernel, variant and everything the text depends on
+  std::function<std::string()> make_wgsl = {};  // entry point "main"
   // The kernel, its variant and its operands, if the text is Weft's own: an InternalError says them where it does not
   // compile. Without it that is the caller's error, ValidationError. Called with make_wgsl.
   std::function<std::string()> describe = {};
   std::span<const Binding> bindings = {};
-  std::span<const std::byte> params = {};          // the uniform block at @binding(0); may be empty
-  std::span<const NumberParam> numbers = {};       // in it
+  std::span<const std::byte> params = {};     // the uniform block at @binding(0); may be empty
+  std::span<const NumberParam> numbers = {};  // in it
   std::array<std::uint32_t, 3> workgroups{1, 1, 1};
-  std::string_view label = {};                     // the kernel's name in a GPU debugger and the profiler
-  Work work = {};                                  // what the profiler compares the time with
-  std::string_view variant = {}, why = {};          // the kernel's form, and why this one was chosen
+  std::string_view label = {};              // the kernel's name in a GPU debugger and the profiler
+  Work work = {};                           // what the profiler compares the time with
+  std::string_view variant = {}, why = {};  // the kernel's form, and why this one was chosen
 };
 
 class Device;
@@ -264,7 +264,7 @@ class Recording final : public Commands {
   void dispatch(const std::shared_ptr<const PreparedDispatch>& dispatch, std::span<const Binding> bindings,
                 std::span<const NumberParam> numbers) override;
   Buffer scratch(std::uint64_t bytes) override;
-  std::size_t size() const;  // dispatches
+  std::size_t size() const;                       // dispatches
   std::span<const KernelRun> dispatches() const;  // as reports show them
   // Waits until every pipeline is compiled; they compile in parallel while dispatches are recorded. The first replay
   // calls it; where nothing may wait, WebGPU then makes those that are not compiled yet. Throws ValidationError.

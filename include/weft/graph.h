@@ -77,16 +77,16 @@ class Graph {
 
   // The same graph on inputs of these shapes: a new one; inputs that are not named keep theirs. Every operation infers
   // its result anew from its attributes, also in branches and loops, so a graph has other shapes as far as it was
-  // recorded by rules: -1 in reshape(), expand_dims(), squeeze(), flatten_axes(), unflatten(), flip(), slices of x[…] up to
-  // the end. Sizes that are numbers in it stay: the shape of a broadcast_to() or zeros_like(), the end of a slice(), what
-  // a program computed of x.shape(), such as a count that it divides by; and what it left out because it changed nothing,
-  // such as a slice of a whole axis, stays left out. Most such graphs are refused, as an operation does not fit, but not
-  // all: fft() transforms as many elements as before, quantile(), median(), cov(), gradient(), trapezoid(), updates of
-  // parts (x.set()) and derivatives (grad(), vjp()) of slices and sums are for the sizes that they were recorded with.
-  // Throws InvalidArgument for a name that no input has, or that is given twice; ShapeError for another number of axes
-  // or negative sizes, and where an operation does not take the new shapes, or would broadcast one element to a tensor
-  // of the program's own that had as many as it: it names the operation and its label or line; Unsupported for what
-  // optimized() returns, whose views are numbers.
+  // recorded by rules: -1 in reshape(), expand_dims(), squeeze(), flatten_axes(), unflatten(), flip(), slices of x[…]
+  // up to the end. Sizes that are numbers in it stay: the shape of a broadcast_to() or zeros_like(), the end of a
+  // slice(), what a program computed of x.shape(), such as a count that it divides by; and what it left out because it
+  // changed nothing, such as a slice of a whole axis, stays left out. Most such graphs are refused, as an operation
+  // does not fit, but not all: fft() transforms as many elements as before, quantile(), median(), cov(), gradient(),
+  // trapezoid(), updates of parts (x.set()) and derivatives (grad(), vjp()) of slices and sums are for the sizes that
+  // they were recorded with. Throws InvalidArgument for a name that no input has, or that is given twice; ShapeError
+  // for another number of axes or negative sizes, and where an operation does not take the new shapes, or would
+  // broadcast one element to a tensor of the program's own that had as many as it: it names the operation and its label
+  // or line; Unsupported for what optimized() returns, whose views are numbers.
   //
   //   Graph one = graph.with_shapes({{"x", {1, 128, 384}}});
   Graph with_shapes(std::span<const NamedShape> shapes) const;
@@ -188,11 +188,11 @@ WEFT_BINARY_OPERATOR(*, mul)  // the product of elements; of matrices: matmul()
 // down), x / 0 is 0, and the least integer divided by -1 is itself. Of floats it is within 3 ULP (div_rn() is exact),
 // and x / 0 is an infinity, 0 / 0 NaN. Also of c64.
 WEFT_BINARY_OPERATOR(/, div)
-WEFT_BINARY_OPERATOR(%, rem)          // rem(a, b), with the sign of a as in C++; remainder() is Python's %
-WEFT_BINARY_OPERATOR(&, bitwise_and)  // the bits that are set in both, of integers and bool; as are the next two
-WEFT_BINARY_OPERATOR(|, bitwise_or)   // the bits that are set in either
-WEFT_BINARY_OPERATOR(^, bitwise_xor)  // the bits that are set in exactly one
-WEFT_BINARY_OPERATOR(<<, shift_left)  // a · 2^b modulo 2^width; 0 if b is the width or more
+WEFT_BINARY_OPERATOR(%, rem)             // rem(a, b), with the sign of a as in C++; remainder() is Python's %
+WEFT_BINARY_OPERATOR(&, bitwise_and)     // the bits that are set in both, of integers and bool; as are the next two
+WEFT_BINARY_OPERATOR(|, bitwise_or)      // the bits that are set in either
+WEFT_BINARY_OPERATOR(^, bitwise_xor)     // the bits that are set in exactly one
+WEFT_BINARY_OPERATOR(<<, shift_left)     // a · 2^b modulo 2^width; 0 if b is the width or more
 WEFT_BINARY_OPERATOR(>>, shift_right)    // ⌊a / 2^b⌋, with the sign of a
 WEFT_BINARY_OPERATOR(<, less)            // true where a is less than b; false for NaN
 WEFT_BINARY_OPERATOR(<=, less_equal)     // true where a is less than or equal to b; false for NaN
@@ -652,9 +652,9 @@ Tensor reduce(ReduceKind op, const Operand& x, const Axes& axes, bool keep_dims 
 // correction is 0 or more: 0 for a population, as NumPy's var, 1 for a sample, as PyTorch's var by default. Where it is
 // more than n the divisor is 0, so that the variance is infinite, or NaN if nothing varies. Of floats, in x's type;
 // integers and bool give f32. NaN of no elements and where an element is infinite. On GPUs the sum is one of f32: where
-// it is past the range the variance is infinite, and squares below it are 0; deviation() and nanvar() are scaled. Throws
-// InvalidArgument for a correction that is negative or NaN. Source: Chan, Golub and LeVeque, "Algorithms for computing
-// the sample variance", 1983.
+// it is past the range the variance is infinite, and squares below it are 0; deviation() and nanvar() are scaled.
+// Throws InvalidArgument for a correction that is negative or NaN. Source: Chan, Golub and LeVeque, "Algorithms for
+// computing the sample variance", 1983.
 Tensor variance(const Operand& x, const Axes& axes = {}, double correction = 0, bool keep_dims = false);
 // The standard deviation over the axes: the square root of the variance, in the same types and with the same errors, in
 // range on every device wherever x is. NumPy's and PyTorch's std.
@@ -728,11 +728,11 @@ Tensor random_bits(const Operand& key, DType dtype, const Shape& shape);
 // rounded to `high`. Throws InvalidArgument unless low < high in that type, at a finite distance.
 Tensor random_uniform(const Operand& key, DType dtype, const Shape& shape, double low = 0, double high = 1);
 // Normally distributed numbers, f32, f16 or bf16, that lie up to 6.7 deviations from the mean, and differ by up to 1e-6
-// deviations among devices. Throws InvalidArgument unless mean and deviation are finite, and the deviation is 0 or more. Source:
-// Box and Muller, "A note on the generation of random normal deviates", 1958.
+// deviations among devices. Throws InvalidArgument unless mean and deviation are finite, and the deviation is 0 or
+// more. Source: Box and Muller, "A note on the generation of random normal deviates", 1958.
 Tensor random_normal(const Operand& key, DType dtype, const Shape& shape, double mean = 0, double deviation = 1);
-// Integers, of 8 to 64 bits, of which each in [low, high) is equally likely, up to 2^-32 of its probability; a `high` of
-// 2^64 is a floating number. Throws InvalidArgument unless low < high, and low and high - 1 are numbers of the type.
+// Integers, of 8 to 64 bits, of which each in [low, high) is equally likely, up to 2^-32 of its probability; a `high`
+// of 2^64 is a floating number. Throws InvalidArgument unless low < high, and low and high - 1 are numbers of the type.
 Tensor random_integers(const Operand& key, DType dtype, const Shape& shape, Number low, Number high);
 
 // ---- Sorting. Of floats, integers and bool, along an axis. Stable in both directions: equal elements, -0 and +0 among
@@ -766,10 +766,10 @@ TopK top_k(const Operand& x, std::int64_t k, int axis = -1, bool largest = true)
 // theirs are hidden, queries past theirs see no key. mask and the lengths may be undefined. What is hidden, NaN too,
 // reaches neither the result nor vjp's gradients. NaN or +infinity among a query's scores makes its result NaN. A query
 // that sees no key gives zeros, or NaN if options.empty_is_nan. Attention written as separate operations gives NaN
-// there, as softmax of -inf does, also after it was fused, which may keep NaN in masked keys and values from the result;
-// and x - log_sum_exp(x), which is fused to log_softmax, is NaN for a whole row that holds +inf. Throws InvalidArgument
-// (q, k or v is undefined), ShapeError and TypeError. Sources: Milakov and Gimelshein, "Online normalizer calculation
-// for softmax", 2018; Dao et al., "FlashAttention", 2022.
+// there, as softmax of -inf does, also after it was fused, which may keep NaN in masked keys and values from the
+// result; and x - log_sum_exp(x), which is fused to log_softmax, is NaN for a whole row that holds +inf. Throws
+// InvalidArgument (q, k or v is undefined), ShapeError and TypeError. Sources: Milakov and Gimelshein, "Online
+// normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022.
 Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Operand& mask,
                  const kernels::AttentionOptions& options, const Operand& query_lengths = {},
                  const Operand& key_lengths = {});

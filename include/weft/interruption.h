@@ -9,9 +9,9 @@
 namespace weft {
 
 // While it lives, its thread calls `check` about every 50 ms where it waits for a device, between the kernels that it
-// runs on the cpu, and between turns of loops. What `check` throws ends the call that waits: what was submitted is still
-// computed, and what was to be computed on this thread is computed by the next evaluation. Of scopes within each other
-// the innermost counts. `check` calls nothing of Weft, which may hold locks.
+// runs on the cpu, and between turns of loops. What `check` throws ends the call that waits: what was submitted is
+// still computed, and what was to be computed on this thread is computed by the next evaluation. Of scopes within each
+// other the innermost counts. `check` calls nothing of Weft, which may hold locks.
 class InterruptionScope {
  public:
   explicit InterruptionScope(std::function<void()> check);

@@ -205,26 +205,26 @@ EighExResult eigh_ex(const Operand& a, bool upper = false);
 // The eigenvalues alone, whose gradient always exists. NumPy's and PyTorch's eigvalsh.
 Tensor eigvalsh(const Operand& a, bool upper = false);
 
-// ---- Eigenvalues and eigenvectors of matrices of any kind, by balancing and QR steps with shifts. In f32 and c64: there
-// is no complex type of two f64, so that f64 is a TypeError as narrower floats and integers are, cast them. The cpu
-// computes in f64. Other errors are those of Cholesky factors.
+// ---- Eigenvalues and eigenvectors of matrices of any kind, by balancing and QR steps with shifts. In f32 and c64:
+// there is no complex type of two f64, so that f64 is a TypeError as narrower floats and integers are, cast them. The
+// cpu computes in f64. Other errors are those of Cholesky factors.
 
-// w and v with a v = v diag(w) for a square a [..., n, n]: the eigenvalues in the order of their real parts, equal ones in
-// that of the imaginary parts (NumPy's and PyTorch's are in no order), and as v's columns eigenvectors of norm 1, with a
-// largest element that is real and positive. Of a real a eigenvalues that are not real are exact pairs of conjugates,
-// with vectors that are conjugates too, and a real eigenvalue's vector is real. Where rounding decides the order, or which
-// element is the largest, it may be another one on another device. A matrix with NaN or an infinity has NaN everywhere in
-// w and v, as has one whose iteration does not converge within 30 n steps; the others of a batch are as without it.
-// Multiple eigenvalues of a matrix that lacks eigenvectors (a defective one) are off by the root, square or higher, of a
-// rounding, and their vectors are almost the same. On GPUs a workgroup takes each matrix: a single large one takes longer
-// there than on a cpu.
+// w and v with a v = v diag(w) for a square a [..., n, n]: the eigenvalues in the order of their real parts, equal ones
+// in that of the imaginary parts (NumPy's and PyTorch's are in no order), and as v's columns eigenvectors of norm 1,
+// with a largest element that is real and positive. Of a real a eigenvalues that are not real are exact pairs of
+// conjugates, with vectors that are conjugates too, and a real eigenvalue's vector is real. Where rounding decides the
+// order, or which element is the largest, it may be another one on another device. A matrix with NaN or an infinity has
+// NaN everywhere in w and v, as has one whose iteration does not converge within 30 n steps; the others of a batch are
+// as without it. Multiple eigenvalues of a matrix that lacks eigenvectors (a defective one) are off by the root, square
+// or higher, of a rounding, and their vectors are almost the same. On GPUs a workgroup takes each matrix: a single
+// large one takes longer there than on a cpu.
 //
 // a's derivatives are PyTorch's: infinite or NaN where eigenvalues are equal and vectors take part, or vectors are
 // linearly dependent; a function that is differentiated must not depend on the phase of vectors, which nothing tests.
 // NumPy's and PyTorch's eig.
 EigResult eig(const Operand& a);
-// The eigenvalues alone, in less time. Their derivatives are infinite or NaN where vectors are linearly dependent. NumPy's
-// and PyTorch's eigvals.
+// The eigenvalues alone, in less time. Their derivatives are infinite or NaN where vectors are linearly dependent.
+// NumPy's and PyTorch's eigvals.
 Tensor eigvals(const Operand& a);
 
 // ---- Singular values. Types, and errors, are those of Cholesky factors. Of a matrix with NaN or an infinity all
@@ -288,12 +288,13 @@ Tensor kron(const Operand& a, const Operand& b);
 // The product of n copies of each matrix of x [..., m, m], by about 2 · log2(n) products; of n = 0 the identity, of a
 // negative n the power of the inverse, for which x is f32, c64 or f64. NumPy's matrix_power.
 Tensor matrix_power(const Operand& x, std::int64_t n);
-// The exponential of each matrix of a [..., n, n], Σ_k aᵏ / k!, by scaling and squaring: in f32 and c64, on the cpu also
-// in f64; others are a TypeError, cast them. Its error is a few times n 2^-24 (of f64 2^-53) times the condition of the
-// exponential, which is the norm of a or more. Nothing is read to find out how often a matrix is squared: of any it takes
-// 21 products of matrices, of f64 30. A matrix with NaN or an infinity, or whose size, in f32 and c64 95,000 and in f64
-// 10⁷, is such that rounding of its elements decides the result, is NaN; the size is the norm, or the roots of the norms
-// of its powers where these are less. Where elements overflow, others may be NaN. SciPy's and PyTorch's expm.
+// The exponential of each matrix of a [..., n, n], Σ_k aᵏ / k!, by scaling and squaring: in f32 and c64, on the cpu
+// also in f64; others are a TypeError, cast them. Its error is a few times n 2^-24 (of f64 2^-53) times the condition
+// of the exponential, which is the norm of a or more. Nothing is read to find out how often a matrix is squared: of any
+// it takes 21 products of matrices, of f64 30. A matrix with NaN or an infinity, or whose size, in f32 and c64 95,000
+// and in f64 10⁷, is such that rounding of its elements decides the result, is NaN; the size is the norm, or the roots
+// of the norms of its powers where these are less. Where elements overflow, others may be NaN. SciPy's and PyTorch's
+// expm.
 Tensor expm(const Operand& a);
 // The product of two or more matrices in the order that takes the fewest multiplications, which depends on the sizes
 // alone. The first one may be a row [n] and the last one a column [n], whose axes the result lacks. Source: Cormen,

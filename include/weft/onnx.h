@@ -4,8 +4,8 @@
 //   Tensor scores = model.run({{"x", image}})[0];
 //
 // A model is compiled for the shapes that it is given, when it is first given them, and forms are kept: what comes in a
-// shape again compiles nothing. Weights are uploaded once. Elements that say what the graph is like (shapes, axes, how often a
-// loop turns) are computed while it is made; where they depend on the data of a run, the run has a stage before
+// shape again compiles nothing. Weights are uploaded once. Elements that say what the graph is like (shapes, axes, how
+// often a loop turns) are computed while it is made; where they depend on the data of a run, the run has a stage before
 // that point, whose result is read, and a stage after it.
 #pragma once
 
@@ -143,13 +143,13 @@ struct FallbackNode {
 
 // A value that runs read from the device on the way, since the graph depends on it.
 struct Readback {
-  std::string value;     // its name
-  std::string node, op;  // what needs its elements, as in FallbackNode
+  std::string value;                 // its name
+  std::string node, op;              // what needs its elements, as in FallbackNode
   std::size_t bytes = 0, count = 0;  // of one, and how often
 };
 
-// A value that a node gives in a run. Names of values in functions, branches and loops begin with those of the nodes around
-// them.
+// A value that a node gives in a run. Names of values in functions, branches and loops begin with those of the nodes
+// around them.
 struct NodeValue {
   std::string node, op;  // as in FallbackNode
   std::string name;
@@ -181,11 +181,11 @@ class RunSteps {
 
 class Model {
  public:
-  // Maps the file; weights are read when they are uploaded. Throws IoError, FormatError (what the file says, and where),
-  // Unsupported (an opset of ai.onnx that is newer than 26; all operators that Weft lacks, with their nodes).
+  // Maps the file; weights are read when they are uploaded. Throws IoError, FormatError (what the file says, and
+  // where), Unsupported (an opset of ai.onnx that is newer than 26; all operators that Weft lacks, with their nodes).
   static Model load(const std::filesystem::path& path, const Options& options = {});
-  // The same of bytes in memory, which the model copies. External data are looked for in `folder`; without one they are an
-  // error.
+  // The same of bytes in memory, which the model copies. External data are looked for in `folder`; without one they are
+  // an error.
   static Model from_bytes(std::span<const std::byte> bytes, const Options& options = {},
                           const std::filesystem::path& folder = {});
 
@@ -194,10 +194,11 @@ class Model {
   const std::vector<Port>& outputs() const { return description().outputs; }
   const Device& device() const;
 
-  // The outputs, in their order, on the model's device. Inputs are tensors on any device; each is given once, and has the
-  // port's type and the sizes that it fixes; names of sizes have one value a run. Submits the work and returns before it is
-  // done, unless a stage must be read or nodes run on another device. Any number of threads may run a model at once. Throws InvalidArgument,
-  // TypeError and ShapeError, which name the input or the node; OutOfMemory, DeviceLost.
+  // The outputs, in their order, on the model's device. Inputs are tensors on any device; each is given once, and has
+  // the port's type and the sizes that it fixes; names of sizes have one value a run. Submits the work and returns
+  // before it is done, unless a stage must be read or nodes run on another device. Any number of threads may run a
+  // model at once. Throws InvalidArgument, TypeError and ShapeError, which name the input or the node; OutOfMemory,
+  // DeviceLost.
   //
   // In functions that are differentiated, compiled or batched (weft/derivatives.h, weft/traced.h) a run is part of the
   // function: its operations are recorded as if the function called them, in the types that the model has. Floats must
@@ -227,7 +228,8 @@ class Model {
   }
 
   // The same where inputs or outputs are sequences or optionals.
-  std::vector<PortValue> run_values(std::span<const NamedValue> inputs, std::span<const NamedTensor> outputs = {}) const;
+  std::vector<PortValue> run_values(std::span<const NamedValue> inputs,
+                                    std::span<const NamedTensor> outputs = {}) const;
 
   // The same without waiting. Throws InvalidArgument, TypeError and ShapeError as run() does. On a GPU conditions of
   // branches and loops that depend on data are read, a step each, where run() waits for them inside of a stage.
@@ -246,10 +248,10 @@ class Model {
     return graph(std::span(shapes.begin(), shapes.size()), std::span(constants.begin(), constants.size()));
   }
 
-  // The values of all nodes, in the order in which they are computed, for finding faults: without those that are sequences,
-  // and those in loops and branches of the graph. With values `instead`, which another run or another program computed, each
-  // node takes its operands from these where they are there, so that its results show its own error alone. Compiles the
-  // model each time, and holds all values at once.
+  // The values of all nodes, in the order in which they are computed, for finding faults: without those that are
+  // sequences, and those in loops and branches of the graph. With values `instead`, which another run or another
+  // program computed, each node takes its operands from these where they are there, so that its results show its own
+  // error alone. Compiles the model each time, and holds all values at once.
   std::vector<NodeValue> node_values(std::span<const NamedValue> inputs, std::span<const NodeValue> instead = {}) const;
 
   // The nodes that ran on Options::fallback.

@@ -19,12 +19,12 @@
 namespace weft {
 
 struct PrintOptions {
-  int precision = 8;               // digits behind the point
-  std::int64_t threshold = 1000;   // elements; larger tensors are summarised
-  std::int64_t edge = 3;           // elements at each end of an axis that a summary shows
-  int width = 75;                  // columns
-  std::string separator = {};      // behind each element and bracket that another one follows: "," as in Python's lists
-  bool suffix = true;              // whether type and device stand behind the last bracket
+  int precision = 8;              // digits behind the point
+  std::int64_t threshold = 1000;  // elements; larger tensors are summarised
+  std::int64_t edge = 3;          // elements at each end of an axis that a summary shows
+  int width = 75;                 // columns
+  std::string separator = {};     // behind each element and bracket that another one follows: "," as in Python's lists
+  bool suffix = true;             // whether type and device stand behind the last bracket
 };
 
 // Evaluates the tensor and waits. Throws what eval() does.

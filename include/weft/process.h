@@ -1,6 +1,6 @@
-// The end of a process and fork(), for what embeds Weft in an interpreter: threads that nobody joins, such as daemons of
-// Python, may be anywhere in Weft when objects with static lifetime are destroyed and drivers of GPUs are torn down, and
-// a child of fork() has none of its parent's threads and devices.
+// The end of a process and fork(), for what embeds Weft in an interpreter: threads that nobody joins, such as daemons
+// of Python, may be anywhere in Weft when objects with static lifetime are destroyed and drivers of GPUs are torn down,
+// and a child of fork() has none of its parent's threads and devices.
 //
 // A process that has used a GPU ends in this order: threads inside Weft finish what they compute there (or wait for);
 // other threads that enter it, or use a GPU, stay until the process is gone; work of GPUs that nobody waits for ends;

@@ -75,8 +75,8 @@ struct OperandSchema {
   std::string name = {};
   Arity arity = Arity::one;
   int min_rank = 0, max_rank = kMaxRank;
-  std::string shape = {};  // documentation only: "[..., m, k]", "x's shape"; empty: any
-  std::string type = {};   // documentation only, of an op's result: which of the types that signatures allow
+  std::string shape = {};     // documentation only: "[..., m, k]", "x's shape"; empty: any
+  std::string type = {};      // documentation only, of an op's result: which of the types that signatures allow
   bool takes_number = false;  // of a function: a number may stand in its place (TensorLike)
 };
 

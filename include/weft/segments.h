@@ -29,8 +29,8 @@ Tensor segment_mean(const Operand& x, const Operand& ids, std::int64_t segments)
 // The greatest element, NaN if there is one; of no elements -infinity, or the least number of a type that has none.
 // Types are those of max().
 Tensor segment_max(const Operand& x, const Operand& ids, std::int64_t segments);
-// The least element, NaN if there is one; of no elements infinity, or the greatest number of a type that has none. Types
-// are those of min().
+// The least element, NaN if there is one; of no elements infinity, or the greatest number of a type that has none.
+// Types are those of min().
 Tensor segment_min(const Operand& x, const Operand& ids, std::int64_t segments);
 // softmax() over the elements of each segment, in x's shape and type, floats: positive numbers of which those of one
 // segment add up to 1. Elements of no segment give 0; NaN, infinity, or nothing but -infinity in a segment make it NaN.

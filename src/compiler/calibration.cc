@@ -110,7 +110,7 @@ struct Product {
   const char* name;
   DType dtype;
   std::function<void(Stream&, const View&, const View&, const View&)> run;
-  double Calibration::*rate;
+  double Calibration::* rate;
 };
 
 std::vector<Product> products(const Device& device) {
@@ -217,10 +217,12 @@ void measure_dispatches(Meter& meter, const Device& device, Calibration& c) {
   for (int i = 0; i < 8; ++i) others.push_back(meter.tensor({256}));
   const double apart = meter.slope(meter.prepare([&](Stream& s) {
     for (int i = 0; i < kCount; ++i) kernels::copy(s, x, others[i % others.size()]);
-  }), 0.01);
+  }),
+                                   0.01);
   const double dependent = meter.slope(meter.prepare([&](Stream& s) {
     for (int i = 0; i < kCount; ++i) i % 2 ? kernels::copy(s, y, x) : kernels::copy(s, x, y);
-  }), 0.01);
+  }),
+                                       0.01);
   c.dispatch_seconds = apart / kCount;
   c.barrier_seconds = std::max(dependent - apart, 0.0) / kCount;
   if (!device.is_gpu()) {
@@ -234,9 +236,9 @@ void measure_dispatches(Meter& meter, const Device& device, Calibration& c) {
   for (int i = 0; i < 10; ++i) {
     gpu::Encoder encoder(device.gpu());
     least = std::min(least, seconds_of([&] {
-      encoder.replay(recording);
-      encoder.submit();
-    }));
+                       encoder.replay(recording);
+                       encoder.submit();
+                     }));
     device.wait();
   }
   c.encode_seconds = least / kCount;
@@ -292,9 +294,9 @@ void measure_transfers(Meter& meter, const Device& device, Calibration& c) {
   double up = std::numeric_limits<double>::max(), down = up;
   for (int i = 0; i < 3; ++i) {
     up = std::min(up, seconds_of([&] {
-      device.upload(target, 0, host);
-      device.wait();
-    }));
+                    device.upload(target, 0, host);
+                    device.wait();
+                  }));
     down = std::min(down, seconds_of([&] { device.read(target, 0, host); }));
   }
   const auto rate = [&](double seconds) { return static_cast<double>(bytes) / std::max(seconds, 1e-9); };

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 struct Field {
   const char* name;
-  double Calibration::*value;
+  double Calibration::* value;
 };
 constexpr Field kFields[] = {
     {"copy_bandwidth", &Calibration::copy_bandwidth},

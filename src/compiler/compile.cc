@@ -87,8 +87,7 @@ std::shared_ptr<Executable::Impl> impl_of(const Graph& graph, const Device& devi
   if (graph.impl().outputs.empty()) {
     throw InvalidArgument("compile: the graph has no output, so nothing would run; name one by Graph::output()");
   }
-  const std::shared_ptr<ConstantStore> store =
-      options.constants ? options.constants : make_constant_store(device);
+  const std::shared_ptr<ConstantStore> store = options.constants ? options.constants : make_constant_store(device);
   if (store->device() != device) {
     throw InvalidArgument("compile: the constant store is for {}, the graph for {}{}", store->device().name(),
                           device.name(), store->device().name() == device.name() ? " (another device)" : "");
@@ -164,12 +163,11 @@ namespace {
 
 // What of the options decides what is compiled.
 std::string key_of(const CompileOptions& options) {
-  std::string key = std::format("fusion={} folding={} packed={} precision={} bound={}", options.fusion,
-                                options.constant_folding, options.packed_qkv, static_cast<int>(*options.precision),
-                                *options.f16_error_bound);
+  std::string key =
+      std::format("fusion={} folding={} packed={} precision={} bound={}", options.fusion, options.constant_folding,
+                  options.packed_qkv, static_cast<int>(*options.precision), *options.f16_error_bound);
   // Executables of different stores share nothing.
-  key += std::format(" restorable={} store={}", options.restorable,
-                     static_cast<const void*>(options.constants.get()));
+  key += std::format(" restorable={} store={}", options.restorable, static_cast<const void*>(options.constants.get()));
   for (const auto& [name, half] : options.force_f16) key += std::format(" {}={}", in_quotes(name), half);
   for (const auto& [input, output] : options.donate) {
     key += std::format(" donate={}>{}", in_quotes(input), in_quotes(output));

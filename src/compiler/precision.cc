@@ -16,7 +16,7 @@
 namespace weft::compiler {
 namespace {
 
-constexpr int kSmooth = 8;            // inputs of each kind
+constexpr int kSmooth = 8;  // inputs of each kind
 constexpr int kProbes = 2 * kSmooth;
 constexpr int kColumns = 16;          // processed together, so that whole lines of memory are read
 constexpr float kLargest = 65504.0f;  // of f16
@@ -146,16 +146,35 @@ bool stays_in_range(const Expression& e, int node) {
     } else {
       const kernels::ScalarOpInfo& row = kernels::info(n.op);
       switch (row.bound()) {
-        case Bound::unknown: break;
-        case Bound::operand: b = of(0); break;
-        case Bound::operand_and_one: b = sum(of(0), Magnitude{0, 1}); break;
-        case Bound::one: b = Magnitude{0, 1}; break;
-        case Bound::two: b = Magnitude{0, 2}; break;
-        case Bound::larger: b = larger(of(row.first_value()), of(row.first_value() + 1)); break;
-        case Bound::limits: b = known(1) && known(2) ? larger(of(1), of(2)) : std::nullopt; break;
-        case Bound::sum: b = sum(of(0), of(1)); break;
-        case Bound::product: b = product(0, 1); break;
-        case Bound::product_and_sum: b = sum(product(0, 1), of(2)); break;
+        case Bound::unknown:
+          break;
+        case Bound::operand:
+          b = of(0);
+          break;
+        case Bound::operand_and_one:
+          b = sum(of(0), Magnitude{0, 1});
+          break;
+        case Bound::one:
+          b = Magnitude{0, 1};
+          break;
+        case Bound::two:
+          b = Magnitude{0, 2};
+          break;
+        case Bound::larger:
+          b = larger(of(row.first_value()), of(row.first_value() + 1));
+          break;
+        case Bound::limits:
+          b = known(1) && known(2) ? larger(of(1), of(2)) : std::nullopt;
+          break;
+        case Bound::sum:
+          b = sum(of(0), of(1));
+          break;
+        case Bound::product:
+          b = product(0, 1);
+          break;
+        case Bound::product_and_sum:
+          b = sum(product(0, 1), of(2));
+          break;
         case Bound::quotient: {
           const auto divisor = number(e.nodes()[static_cast<std::size_t>(n.args[1])]);
           if (divisor && *divisor != 0) b = scaled(of(0), 1 / std::abs(*divisor));

@@ -36,8 +36,7 @@ Tensor root_of(Tensor v) {
   return *root;
 }
 
-Rewriter::Rewriter(const Graph& from)
-    : from_(from), index_in_(from.impl().node_indices()), map_(index_in_.results()) {}
+Rewriter::Rewriter(const Graph& from) : from_(from), index_in_(from.impl().node_indices()), map_(index_in_.results()) {}
 
 std::vector<Tensor> Rewriter::at(std::span<const Tensor> old) const {
   std::vector<Tensor> values;

@@ -10,9 +10,9 @@
 namespace weft::compiler {
 
 struct Target {
-  int max_operands = 64;  // storage buffers that one dispatch can bind
+  int max_operands = 64;                                                 // storage buffers that one dispatch can bind
   std::uint64_t max_buffer = std::numeric_limits<std::uint64_t>::max();  // bytes
-  std::optional<gpu::Capabilities> able;  // none on the cpu
+  std::optional<gpu::Capabilities> able;                                 // none on the cpu
 
   const gpu::Capabilities* capabilities() const { return able ? &*able : nullptr; }
 

@@ -9,8 +9,8 @@
 #define WEFT_GNU 0
 #endif
 
-// POSIX, which only system_posix.cc uses; system_standard.cc stands in for it, also on the web, whose C library has only
-// the names of most of it.
+// POSIX, which only system_posix.cc uses; system_standard.cc stands in for it, also on the web, whose C library has
+// only the names of most of it.
 #if (defined(__unix__) || defined(__APPLE__)) && !defined(__EMSCRIPTEN__) && !defined(WEFT_STANDARD_CXX)
 #define WEFT_POSIX 1
 #else

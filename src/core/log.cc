@@ -37,12 +37,18 @@ const Settings& settings() {
       const auto comma = rest.find(',');
       const std::string_view word = rest.substr(0, comma);
       rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
-      if (word == "debug") r.level = LogLevel::debug;
-      else if (word == "info") r.level = LogLevel::info;
-      else if (word == "warn" || word == "warning") r.level = LogLevel::warning;
-      else if (word == "off") r.level = LogLevel::off;
-      else if (std::ranges::find(kTopics, word) != std::end(kTopics)) r.topics.emplace(word);
-      else if (!word.empty()) unknown = word;
+      if (word == "debug")
+        r.level = LogLevel::debug;
+      else if (word == "info")
+        r.level = LogLevel::info;
+      else if (word == "warn" || word == "warning")
+        r.level = LogLevel::warning;
+      else if (word == "off")
+        r.level = LogLevel::off;
+      else if (std::ranges::find(kTopics, word) != std::end(kTopics))
+        r.topics.emplace(word);
+      else if (!word.empty())
+        unknown = word;
     }
     if (!unknown.empty() && r.level <= LogLevel::warning) {
       std::vector<std::string_view> known = {"off", "warn", "info", "debug"};

@@ -18,12 +18,17 @@ std::string reason(int error) { return std::generic_category().message(error); }
 // The kind of file that is not a regular one, as the end of a sentence.
 std::string_view kind_of(fs::file_type type) {
   switch (type) {
-    case fs::file_type::directory: return "a directory";
-    case fs::file_type::fifo: return "a pipe";
+    case fs::file_type::directory:
+      return "a directory";
+    case fs::file_type::fifo:
+      return "a pipe";
     case fs::file_type::character:
-    case fs::file_type::block: return "a device";
-    case fs::file_type::socket: return "a socket";
-    default: return "not a regular file";
+    case fs::file_type::block:
+      return "a device";
+    case fs::file_type::socket:
+      return "a socket";
+    default:
+      return "not a regular file";
   }
 }
 

@@ -32,16 +32,23 @@ std::uint64_t Number::bits(DType type) const {
   const double v = value();
   const auto odd = [this] { return std::visit([](auto exact) { return round_to_odd(exact); }, value_); };
   switch (type) {
-    case DType::f64: return std::bit_cast<std::uint64_t>(v);
+    case DType::f64:
+      return std::bit_cast<std::uint64_t>(v);
     case DType::f32:
     case DType::c64:
       return std::bit_cast<std::uint32_t>(std::visit([](auto exact) { return static_cast<float>(exact); }, value_));
-    case DType::f16: return float16(odd()).bits;
-    case DType::bf16: return bfloat16(odd()).bits;
-    case DType::f8e4m3: return float8_e4m3(odd()).bits;
-    case DType::f8e5m2: return float8_e5m2(odd()).bits;
-    case DType::boolean: return v != 0 ? 1 : 0;
-    default: break;
+    case DType::f16:
+      return float16(odd()).bits;
+    case DType::bf16:
+      return bfloat16(odd()).bits;
+    case DType::f8e4m3:
+      return float8_e4m3(odd()).bits;
+    case DType::f8e5m2:
+      return float8_e5m2(odd()).bits;
+    case DType::boolean:
+      return v != 0 ? 1 : 0;
+    default:
+      break;
   }
   if (std::isnan(v)) return 0;
   const int width = weft::bits(type);

@@ -139,8 +139,8 @@ const TypeSignature& check(const Schema& schema, std::string_view kernel, GivenT
     // Of a result that is to be made there is a type alone, that was asked for.
     const bool asked = i >= schema.inputs.size() && !with_outputs;
     const std::string name = asked ? "the result" : name_of(schema, i, given_index);
-    const std::string is = std::format("{} {} {}", name, is_or_are(name),
-                                       asked ? std::string(weft::name(type.dtype)) : to_string(type));
+    const std::string is =
+        std::format("{} {} {}", name, is_or_are(name), asked ? std::string(weft::name(type.dtype)) : to_string(type));
     if (const TypeSet types = schema.types_of(i); !types.contains(type.dtype)) {
       throw TypeError("{}: {}; expected {}", kernel, is, to_string(types));
     }

@@ -21,7 +21,8 @@ Buffer HostPool::try_allocate(std::uint64_t bytes) {
   do {
     const std::uint64_t limit = limit_.load(std::memory_order_relaxed);
     if (limit != kNoLimit && (bytes > limit || live > limit - bytes)) {
-      throw OutOfMemory("{} more would pass the cpu's memory limit: {} live of {} allowed", bytes_text(bytes), live, limit);
+      throw OutOfMemory("{} more would pass the cpu's memory limit: {} live of {} allowed", bytes_text(bytes), live,
+                        limit);
     }
     // A system that overcommits memory would end the process when the bytes are touched.
     if (bytes > machine_ || live > machine_ - bytes) {

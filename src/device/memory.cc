@@ -1,6 +1,6 @@
+#include "weft/memory.h"
 #include "cpu/host_pool.h"
 #include "gpu/device_impl.h"
-#include "weft/memory.h"
 
 namespace weft::memory {
 namespace {

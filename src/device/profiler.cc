@@ -27,9 +27,12 @@ namespace {
 
 const char* in_words(gpu::DispatchTimer::Method method) {
   switch (method) {
-    case gpu::DispatchTimer::Method::inside_passes: return "the GPU's timestamps between the dispatches of a pass";
-    case gpu::DispatchTimer::Method::pass_each: return "the GPU's timestamps around a pass for each dispatch";
-    case gpu::DispatchTimer::Method::host_clock: break;
+    case gpu::DispatchTimer::Method::inside_passes:
+      return "the GPU's timestamps between the dispatches of a pass";
+    case gpu::DispatchTimer::Method::pass_each:
+      return "the GPU's timestamps around a pass for each dispatch";
+    case gpu::DispatchTimer::Method::host_clock:
+      break;
   }
   return "the host's clock around a submit for each dispatch, the round trip included (this device has no timestamps)";
 }

@@ -409,43 +409,41 @@ Tensor dot(const Tensor& a, const Tensor& b, const Axes& a_axes, const Axes& b_a
 
 constexpr std::string_view kCommonType = "the common type";
 
-constexpr Function kOuter = {
-    {.name = "outer",
-     .operands = {{"a"}, {"b"}},
-     .results = {{"y", "[size of a, size of b]", kCommonType}},
-     .formula = "y[i, j] = a[i] · b[j]",
-     .summary = "each element of a times each of b, both flattened"},
-    [](const Tensor& a, const Tensor& b) -> Tensor {
-      require_bytes_of_both(a, b, "outer");
-      return reshape(a, {a.size(), 1}) * reshape(b, {1, b.size()});
-    }};
+constexpr Function kOuter = {{.name = "outer",
+                              .operands = {{"a"}, {"b"}},
+                              .results = {{"y", "[size of a, size of b]", kCommonType}},
+                              .formula = "y[i, j] = a[i] · b[j]",
+                              .summary = "each element of a times each of b, both flattened"},
+                             [](const Tensor& a, const Tensor& b) -> Tensor {
+                               require_bytes_of_both(a, b, "outer");
+                               return reshape(a, {a.size(), 1}) * reshape(b, {1, b.size()});
+                             }};
 
-constexpr Function kVecdot = {
-    {.name = "vecdot",
-     .operands = {{"a"}, {"b"}},
-     .results = {{"y", "the operands' common shape without the axis", kCommonType}},
-     .formula = "y = Σ_k conj(a[k]) · b[k]",
-     .summary = "the product of vectors along an axis"},
-    [](const Tensor& a, const Tensor& b, const AxisAttributes& o) {
-      require_bytes_of_both(a, b, "vecdot");
-      // The axis is counted in both from the end, before they broadcast.
-      int axis = o.axis;
-      const int least = std::min(a.rank(), b.rank());
-      if (axis >= 0 || axis < -least) {
-        if (axis < 0 || a.rank() != b.rank() || axis >= least) {
-          throw ShapeError("vecdot: axis {} of {} and {}; expected one from {} to -1", axis, to_string(a.type()),
-                           to_string(b.type()), -least);
-        }
-        axis -= least;
-      }
-      if (a.shape()[axis] != b.shape()[axis]) {
-        throw ShapeError("vecdot: axis {} of {} and {} has different sizes", axis, to_string(a.type()),
-                         to_string(b.type()));
-      }
-      const DType type = result_type_for("vecdot", std::array<Tensor, 2>{a, b});
-      const Tensor x = cast(a, type), y = cast(b, type);
-      return reduce(ReduceKind::sum, (type == DType::c64 ? conj(x) : x) * y, {axis});
-    }};
+constexpr Function kVecdot = {{.name = "vecdot",
+                               .operands = {{"a"}, {"b"}},
+                               .results = {{"y", "the operands' common shape without the axis", kCommonType}},
+                               .formula = "y = Σ_k conj(a[k]) · b[k]",
+                               .summary = "the product of vectors along an axis"},
+                              [](const Tensor& a, const Tensor& b, const AxisAttributes& o) {
+                                require_bytes_of_both(a, b, "vecdot");
+                                // The axis is counted in both from the end, before they broadcast.
+                                int axis = o.axis;
+                                const int least = std::min(a.rank(), b.rank());
+                                if (axis >= 0 || axis < -least) {
+                                  if (axis < 0 || a.rank() != b.rank() || axis >= least) {
+                                    throw ShapeError("vecdot: axis {} of {} and {}; expected one from {} to -1", axis,
+                                                     to_string(a.type()), to_string(b.type()), -least);
+                                  }
+                                  axis -= least;
+                                }
+                                if (a.shape()[axis] != b.shape()[axis]) {
+                                  throw ShapeError("vecdot: axis {} of {} and {} has different sizes", axis,
+                                                   to_string(a.type()), to_string(b.type()));
+                                }
+                                const DType type = result_type_for("vecdot", std::array<Tensor, 2>{a, b});
+                                const Tensor x = cast(a, type), y = cast(b, type);
+                                return reduce(ReduceKind::sum, (type == DType::c64 ? conj(x) : x) * y, {axis});
+                              }};
 
 struct TensordotAttributes {
   int axes = 2;
@@ -479,17 +477,16 @@ struct PairsAttributes {
     v("b_axes", b_axes, {}, "b's axes, as many; without them all");
   }
 };
-constexpr Function kTensordotPairs = {
-    {.name = "tensordot_pairs",
-     .operands = {{"a"}, {"b"}},
-     .results = {{"y", "the axes that are left, a's in front", kCommonType}},
-     .formula = "y[i…, j…] = Σ_k… a[i…, k…] · b[k…, j…]",
-     .summary = "the sum of products over axes of two tensors, pair by pair",
-     .form_of = "tensordot"},
-    [](const Tensor& a, const Tensor& b, const PairsAttributes& o) {
-      require_bytes_of_both(a, b, "tensordot");
-      return dot(a, b, o.a_axes, o.b_axes);
-    }};
+constexpr Function kTensordotPairs = {{.name = "tensordot_pairs",
+                                       .operands = {{"a"}, {"b"}},
+                                       .results = {{"y", "the axes that are left, a's in front", kCommonType}},
+                                       .formula = "y[i…, j…] = Σ_k… a[i…, k…] · b[k…, j…]",
+                                       .summary = "the sum of products over axes of two tensors, pair by pair",
+                                       .form_of = "tensordot"},
+                                      [](const Tensor& a, const Tensor& b, const PairsAttributes& o) {
+                                        require_bytes_of_both(a, b, "tensordot");
+                                        return dot(a, b, o.a_axes, o.b_axes);
+                                      }};
 
 struct EinsumAttributes {
   std::string subscripts = {};
@@ -497,36 +494,34 @@ struct EinsumAttributes {
     v("subscripts", subscripts, "a letter for each axis of each operand, and behind -> those of the result");
   }
 };
-constexpr Function kEinsum = {
-    {.name = "einsum",
-     .operands = {{.name = "operands", .arity = Arity::repeated}},
-     .results = {{"y", "as the subscripts say", kCommonType}},
-     .formula = "y = Σ of the products, over the letters that y lacks",
-     .summary = "the sum of products of elements whose axes have letters"},
-    [](std::span<const Tensor> operands, const EinsumAttributes& a) {
-      Subscripts parsed(a.subscripts, operands);
-      const DType type = result_type_for("einsum", operands);
-      for (Labelled& o : parsed.operands()) {
-        o.tensor = cast(o.tensor, type);
-        take_diagonals(o);
-      }
-      std::vector<Labelled> values = parsed.operands();
-      for (const auto& [first, second] : ContractionOrder(values, parsed.result()).steps()) {
-        const Labelled x = std::exchange(values[first], {}), y = std::exchange(values[second], {});
-        std::string needed = parsed.result();
-        for (const Labelled& other : values) needed += other.axes;
-        values.push_back(contract(x, y, needed));
-      }
-      Labelled value = values.back();
-      sum_out(value, parsed.result());
-      return ordered(value, parsed.result()).tensor;
-    }};
+constexpr Function kEinsum = {{.name = "einsum",
+                               .operands = {{.name = "operands", .arity = Arity::repeated}},
+                               .results = {{"y", "as the subscripts say", kCommonType}},
+                               .formula = "y = Σ of the products, over the letters that y lacks",
+                               .summary = "the sum of products of elements whose axes have letters"},
+                              [](std::span<const Tensor> operands, const EinsumAttributes& a) {
+                                Subscripts parsed(a.subscripts, operands);
+                                const DType type = result_type_for("einsum", operands);
+                                for (Labelled& o : parsed.operands()) {
+                                  o.tensor = cast(o.tensor, type);
+                                  take_diagonals(o);
+                                }
+                                std::vector<Labelled> values = parsed.operands();
+                                for (const auto& [first, second] : ContractionOrder(values, parsed.result()).steps()) {
+                                  const Labelled x = std::exchange(values[first], {}),
+                                                 y = std::exchange(values[second], {});
+                                  std::string needed = parsed.result();
+                                  for (const Labelled& other : values) needed += other.axes;
+                                  values.push_back(contract(x, y, needed));
+                                }
+                                Labelled value = values.back();
+                                sum_out(value, parsed.result());
+                                return ordered(value, parsed.result()).tensor;
+                              }};
 
 }  // namespace
 
-void add_contract_functions(FunctionRows& rows) {
-  rows.add(kOuter, kVecdot, kTensordot, kTensordotPairs, kEinsum);
-}
+void add_contract_functions(FunctionRows& rows) { rows.add(kOuter, kVecdot, kTensordot, kTensordotPairs, kEinsum); }
 
 // ---- The functions
 

@@ -42,19 +42,20 @@ struct QrAttributes {
     v("complete", complete, false, "the mode complete");
   }
 };
-constexpr Function kQr = {
-    {.name = "qr",
-     .operands = {kMatrix},
-     .results = {{"q", "[..., m, min(m, n)]; complete: [..., m, m]; r: [..., m, 0]", kSameType},
-                 {"r", "[..., min(m, n), n]; complete: [..., m, n]", kSameType}},
-     .formula = "a = q r",
-     .summary = "orthonormal columns and a triangle whose product is the matrix"},
-    [](const Tensor& a, const QrAttributes& o) -> QrResult {
-      require_matrices(a, "qr", "a");
-      if (o.complete && o.mode == QrMode::r) throw InvalidArgument("qr: the mode r, which has no q that is complete");
-      const Tensor q = apply(make_op<QrOp>(kernels::QrOptions{o.complete ? QrMode::complete : o.mode}), {a});
-      return {q, result(q, 1)};
-    }};
+constexpr Function kQr = {{.name = "qr",
+                           .operands = {kMatrix},
+                           .results = {{"q", "[..., m, min(m, n)]; complete: [..., m, m]; r: [..., m, 0]", kSameType},
+                                       {"r", "[..., min(m, n), n]; complete: [..., m, n]", kSameType}},
+                           .formula = "a = q r",
+                           .summary = "orthonormal columns and a triangle whose product is the matrix"},
+                          [](const Tensor& a, const QrAttributes& o) -> QrResult {
+                            require_matrices(a, "qr", "a");
+                            if (o.complete && o.mode == QrMode::r)
+                              throw InvalidArgument("qr: the mode r, which has no q that is complete");
+                            const Tensor q =
+                                apply(make_op<QrOp>(kernels::QrOptions{o.complete ? QrMode::complete : o.mode}), {a});
+                            return {q, result(q, 1)};
+                          }};
 
 // Of each triangle 0, or the place, counted from 1, of the first element on its diagonal that is no more than `rcond`
 // times the largest one.
@@ -136,27 +137,25 @@ constexpr Function kEighEx = {
       const Tensor values = apply(make_op<EighOp>(EighAttributes{o, true}), {a});
       return {values, result(values, 2), result(values, 1)};
     }};
-constexpr Function kEigh = {
-    {.name = "eigh",
-     .operands = {kSquare},
-     .results = {{"values", "[..., n]", kRealType}, {"vectors", "a's shape", kSameType}},
-     .formula = "a vectors = vectors diag(values)",
-     .summary = "the eigenvalues, ascending, and eigenvectors of a Hermitian matrix"},
-    [](const Tensor& a, const kernels::EighOptions& o) -> EighResult {
-      const EighExResult all = eigh_ex(a, o.upper);
-      return {all.values, all.vectors};
-    }};
-constexpr Function kEigvalsh = {
-    {.name = "eigvalsh",
-     .operands = {kSquare},
-     .results = {{"values", "[..., n]", kRealType}},
-     .formula = "a v = v diag(values)",
-     .summary = "the eigenvalues of a Hermitian matrix in ascending order"},
-    [](const Tensor& a, const kernels::EighOptions& o) {
-      require_matrices(a, "eigvalsh", "a");
-      require_square(a, "eigvalsh", "a");
-      return apply(make_op<EighOp>(EighAttributes{o, false}), {a});
-    }};
+constexpr Function kEigh = {{.name = "eigh",
+                             .operands = {kSquare},
+                             .results = {{"values", "[..., n]", kRealType}, {"vectors", "a's shape", kSameType}},
+                             .formula = "a vectors = vectors diag(values)",
+                             .summary = "the eigenvalues, ascending, and eigenvectors of a Hermitian matrix"},
+                            [](const Tensor& a, const kernels::EighOptions& o) -> EighResult {
+                              const EighExResult all = eigh_ex(a, o.upper);
+                              return {all.values, all.vectors};
+                            }};
+constexpr Function kEigvalsh = {{.name = "eigvalsh",
+                                 .operands = {kSquare},
+                                 .results = {{"values", "[..., n]", kRealType}},
+                                 .formula = "a v = v diag(values)",
+                                 .summary = "the eigenvalues of a Hermitian matrix in ascending order"},
+                                [](const Tensor& a, const kernels::EighOptions& o) {
+                                  require_matrices(a, "eigvalsh", "a");
+                                  require_square(a, "eigvalsh", "a");
+                                  return apply(make_op<EighOp>(EighAttributes{o, false}), {a});
+                                }};
 
 // Of matrices of any kind, whose eigenvalues are complex.
 void require_eigenvalues(const Tensor& a, std::string_view function) {
@@ -175,42 +174,39 @@ constexpr Function kEig = {
       const Tensor values = apply(make_op<EigOp>(EigAttributes{.vectors = true}), {a});
       return {values, result(values, 2)};
     }};
-constexpr Function kEigvals = {
-    {.name = "eigvals",
-     .operands = {kSquare},
-     .results = {{"values", "[..., n]", "c64"}},
-     .formula = "a v = v diag(values)",
-     .summary = "the eigenvalues of a matrix in the order of their real parts"},
-    [](const Tensor& a) {
-      require_eigenvalues(a, "eigvals");
-      return apply(make_op<EigOp>(EigAttributes{.vectors = false}), {a});
-    }};
+constexpr Function kEigvals = {{.name = "eigvals",
+                                .operands = {kSquare},
+                                .results = {{"values", "[..., n]", "c64"}},
+                                .formula = "a v = v diag(values)",
+                                .summary = "the eigenvalues of a matrix in the order of their real parts"},
+                               [](const Tensor& a) {
+                                 require_eigenvalues(a, "eigvals");
+                                 return apply(make_op<EigOp>(EigAttributes{.vectors = false}), {a});
+                               }};
 
 // ---- Singular values
 
-constexpr Function kSvd = {
-    {.name = "svd",
-     .operands = {kMatrix},
-     .results = {{"u", "[..., m, m], or [..., m, min(m, n)]", kSameType},
-                 {"s", "[..., min(m, n)]", kRealType},
-                 {"vh", "[..., n, n], or [..., min(m, n), n]", kSameType}},
-     .formula = "a = u · diag(s) · vh",
-     .summary = "the singular values, descending, and their vectors"},
-    [](const Tensor& a, const kernels::SvdOptions& o) -> SvdResult {
-      require_matrices(a, "svd", "a");
-      const Tensor u = apply(make_op<SvdOp>(o), {a});
-      return {u, result(u, 1), result(u, 2)};
-    }};
-constexpr Function kSvdvals = {
-    {.name = "svdvals",
-     .operands = {kMatrix},
-     .results = {{"s", "[..., min(m, n)]", kRealType}},
-     .formula = "a = u · diag(s) · vh",
-     .summary = "the singular values alone, descending"},
-    [](const Tensor& a) {
-      require_matrices(a, "svdvals", "a");
-      return apply(make_op<SvdvalsOp>(SvdvalsAttributes{}), {a});
-    }};
+constexpr Function kSvd = {{.name = "svd",
+                            .operands = {kMatrix},
+                            .results = {{"u", "[..., m, m], or [..., m, min(m, n)]", kSameType},
+                                        {"s", "[..., min(m, n)]", kRealType},
+                                        {"vh", "[..., n, n], or [..., min(m, n), n]", kSameType}},
+                            .formula = "a = u · diag(s) · vh",
+                            .summary = "the singular values, descending, and their vectors"},
+                           [](const Tensor& a, const kernels::SvdOptions& o) -> SvdResult {
+                             require_matrices(a, "svd", "a");
+                             const Tensor u = apply(make_op<SvdOp>(o), {a});
+                             return {u, result(u, 1), result(u, 2)};
+                           }};
+constexpr Function kSvdvals = {{.name = "svdvals",
+                                .operands = {kMatrix},
+                                .results = {{"s", "[..., min(m, n)]", kRealType}},
+                                .formula = "a = u · diag(s) · vh",
+                                .summary = "the singular values alone, descending"},
+                               [](const Tensor& a) {
+                                 require_matrices(a, "svdvals", "a");
+                                 return apply(make_op<SvdvalsOp>(SvdvalsAttributes{}), {a});
+                               }};
 
 struct ToleranceAttributes {
   std::optional<double> rtol = {};
@@ -237,26 +233,24 @@ PseudoInverted pseudo_inverted(const Tensor& a, std::optional<double> rtol, std:
   return {pseudo_inverse(a, y), s, positive};
 }
 
-constexpr Function kPinv = {
-    {.name = "pinv",
-     .operands = {kMatrix},
-     .results = {{"y", "[..., n, m]", kSameType}},
-     .formula = "y = v diag(1 / s) uᴴ, a = u diag(s) vᴴ",
-     .summary = "the pseudo-inverse"},
-    [](const Tensor& a, const ToleranceAttributes& o) {
-      require_matrices(a, "pinv", "a");
-      return pseudo_inverted(a, o.rtol, "pinv").inverse;
-    }};
-constexpr Function kMatrixRank = {
-    {.name = "matrix_rank",
-     .operands = {kMatrix},
-     .results = {{"y", kBatch, "i32"}},
-     .formula = "y = #{s > rtol · max(s)}",
-     .summary = "how many singular values are not 0"},
-    [](const Tensor& a, const ToleranceAttributes& o) {
-      require_matrices(a, "matrix_rank", "a");
-      return count_nonzero(counts(svdvals(a), a, o.rtol, "matrix_rank"), {-1});
-    }};
+constexpr Function kPinv = {{.name = "pinv",
+                             .operands = {kMatrix},
+                             .results = {{"y", "[..., n, m]", kSameType}},
+                             .formula = "y = v diag(1 / s) uᴴ, a = u diag(s) vᴴ",
+                             .summary = "the pseudo-inverse"},
+                            [](const Tensor& a, const ToleranceAttributes& o) {
+                              require_matrices(a, "pinv", "a");
+                              return pseudo_inverted(a, o.rtol, "pinv").inverse;
+                            }};
+constexpr Function kMatrixRank = {{.name = "matrix_rank",
+                                   .operands = {kMatrix},
+                                   .results = {{"y", kBatch, "i32"}},
+                                   .formula = "y = #{s > rtol · max(s)}",
+                                   .summary = "how many singular values are not 0"},
+                                  [](const Tensor& a, const ToleranceAttributes& o) {
+                                    require_matrices(a, "matrix_rank", "a");
+                                    return count_nonzero(counts(svdvals(a), a, o.rtol, "matrix_rank"), {-1});
+                                  }};
 
 struct LstsqSvdAttributes {
   std::optional<double> rcond = {};

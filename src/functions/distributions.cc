@@ -424,19 +424,19 @@ constexpr Function kOrthogonal = {
 
 // ---- Counts
 
-constexpr Function kPoisson = {
-    {.name = "random::poisson",
-     .operands = {parameter("rate"), kKeyOperand},
-     .results = {kDrawn},
-     .formula = "y ~ rate^y · exp(-rate) / y!",
-     .summary = "counts with the Poisson distribution"},
-    [](const TensorLike& rate, const Tensor& key, const CountAttributes& a) {
-      check_counts(a.dtype);
-      check_number("rate", rate, 0, kInf);
-      const Tensor mean = float_parameter("rate", rate);
-      const Shape whole = shape_of(a.shape, {mean.shape()});
-      return as_counts(random_poisson(key_or_next(key), mean, whole, drawn_as(a.dtype)), a.dtype);
-    }};
+constexpr Function kPoisson = {{.name = "random::poisson",
+                                .operands = {parameter("rate"), kKeyOperand},
+                                .results = {kDrawn},
+                                .formula = "y ~ rate^y · exp(-rate) / y!",
+                                .summary = "counts with the Poisson distribution"},
+                               [](const TensorLike& rate, const Tensor& key, const CountAttributes& a) {
+                                 check_counts(a.dtype);
+                                 check_number("rate", rate, 0, kInf);
+                                 const Tensor mean = float_parameter("rate", rate);
+                                 const Shape whole = shape_of(a.shape, {mean.shape()});
+                                 return as_counts(random_poisson(key_or_next(key), mean, whole, drawn_as(a.dtype)),
+                                                  a.dtype);
+                               }};
 constexpr Function kBinomial = {
     {.name = "random::binomial",
      .operands = {parameter("count"), parameter("probability"), kKeyOperand},
@@ -450,19 +450,19 @@ constexpr Function kBinomial = {
       const Shape whole = shape_of(a.shape, {n.shape(), p.shape()});
       return as_counts(random_binomial(key_or_next(key), n, p, whole, drawn_as(a.dtype)), a.dtype);
     }};
-constexpr Function kGeometric = {
-    {.name = "random::geometric",
-     .operands = {parameter("probability"), kKeyOperand},
-     .results = {kDrawn},
-     .formula = "y ~ probability · (1 - probability)^(y - 1)",
-     .summary = "the number of trials up to and with the first that succeeds"},
-    [](const TensorLike& probability, const Tensor& key, const CountAttributes& a) {
-      check_counts(a.dtype);
-      check_number("probability", probability, 0, 1);
-      const Tensor p = float_parameter("probability", probability);
-      const Shape whole = shape_of(a.shape, {p.shape()});
-      return as_counts(random_geometric(key_or_next(key), p, whole, drawn_as(a.dtype)), a.dtype);
-    }};
+constexpr Function kGeometric = {{.name = "random::geometric",
+                                  .operands = {parameter("probability"), kKeyOperand},
+                                  .results = {kDrawn},
+                                  .formula = "y ~ probability · (1 - probability)^(y - 1)",
+                                  .summary = "the number of trials up to and with the first that succeeds"},
+                                 [](const TensorLike& probability, const Tensor& key, const CountAttributes& a) {
+                                   check_counts(a.dtype);
+                                   check_number("probability", probability, 0, 1);
+                                   const Tensor p = float_parameter("probability", probability);
+                                   const Shape whole = shape_of(a.shape, {p.shape()});
+                                   return as_counts(random_geometric(key_or_next(key), p, whole, drawn_as(a.dtype)),
+                                                    a.dtype);
+                                 }};
 
 // ---- Categories and choices
 
@@ -592,23 +592,23 @@ Tensor chosen(std::int64_t n, const Shape& shape, bool replace, const Tensor& gi
   return reshape(slice(argsort(scores, 0, true), 0, 0, count), shape);
 }
 
-constexpr Function kChoice = {
-    {.name = "random::choice",
-     .operands = {{.name = "x", .arity = Arity::optional, .shape = "rank 1 or more"},
-                  {.name = "weights", .arity = Arity::optional, .shape = "[n]"}, kKeyOperand},
-     .results = {{"y", "shape; of x its shape with this in place of the axis",
-                  "i32; i64 from 2^31 indices on; of x its type"}},
-     .formula = "y[i…] = one of [0, 1, …, n - 1], or of x",
-     .summary = "random indices, or the slices of x along an axis at such"},
-    [](const Tensor& x, const Tensor& weights, const Tensor& key, const ChoiceAttributes& a) {
-      if (!x.defined()) {
-        if (!a.n) throw InvalidArgument("neither x nor n is given");
-        return chosen(*a.n, a.shape, a.replace, weights, key);
-      }
-      if (a.n) throw InvalidArgument("both x and n are given, expected one of them");
-      const int along = normalize_axis(a.axis, x.rank(), "random::choice");
-      return gather(x, chosen(x.shape()[along], a.shape, a.replace, weights, key), along);
-    }};
+constexpr Function kChoice = {{.name = "random::choice",
+                               .operands = {{.name = "x", .arity = Arity::optional, .shape = "rank 1 or more"},
+                                            {.name = "weights", .arity = Arity::optional, .shape = "[n]"},
+                                            kKeyOperand},
+                               .results = {{"y", "shape; of x its shape with this in place of the axis",
+                                            "i32; i64 from 2^31 indices on; of x its type"}},
+                               .formula = "y[i…] = one of [0, 1, …, n - 1], or of x",
+                               .summary = "random indices, or the slices of x along an axis at such"},
+                              [](const Tensor& x, const Tensor& weights, const Tensor& key, const ChoiceAttributes& a) {
+                                if (!x.defined()) {
+                                  if (!a.n) throw InvalidArgument("neither x nor n is given");
+                                  return chosen(*a.n, a.shape, a.replace, weights, key);
+                                }
+                                if (a.n) throw InvalidArgument("both x and n are given, expected one of them");
+                                const int along = normalize_axis(a.axis, x.rank(), "random::choice");
+                                return gather(x, chosen(x.shape()[along], a.shape, a.replace, weights, key), along);
+                              }};
 
 }  // namespace
 

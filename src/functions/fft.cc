@@ -131,42 +131,41 @@ struct LineAttributes {
   }
 };
 
-constexpr Function kFft = {
-    {.name = "fft",
-     .operands = {{"x"}},
-     .results = {{"y", kLine, "c64"}},
-     .formula = "y[k] = Σ x[j] · exp(-2πi jk / n)",
-     .summary = "the discrete Fourier transform along an axis"},
-    [](const Tensor& x, const LineAttributes& a) {
-      return along("fft", FftKind::complex, x, complex_of("fft", x), a.n, a.axis, a.norm, false);
-    }};
-constexpr Function kIfft = {
-    {.name = "ifft",
-     .operands = {{"x"}},
-     .results = {{"y", kLine, "c64"}},
-     .formula = "y[j] = 1/n Σ x[k] · exp(2πi jk / n)",
-     .summary = "the inverse of fft"},
-    [](const Tensor& x, const LineAttributes& a) {
-      return along("ifft", FftKind::complex, x, complex_of("ifft", x), a.n, a.axis, a.norm, true);
-    }};
-constexpr Function kRfft = {
-    {.name = "rfft",
-     .operands = {{"x", types::real}},
-     .results = {{"y", kHalfLine, "c64"}},
-     .formula = "y[k] = Σ x[j] · exp(-2πi jk / n), k ≤ n / 2",
-     .summary = "the first half of the transform of real numbers"},
-    [](const Tensor& x, const LineAttributes& a) {
-      return along("rfft", FftKind::real_to_complex, x, real_of("rfft", x), a.n, a.axis, a.norm, false);
-    }};
-constexpr Function kIrfft = {
-    {.name = "irfft",
-     .operands = {{"x"}},
-     .results = {{"y", kLine, "f32"}},
-     .formula = "y[j] = 1/n Σ x[k] · exp(2πi jk / n), x[n - k] = conj(x[k])",
-     .summary = "the inverse of rfft"},
-    [](const Tensor& x, const LineAttributes& a) {
-      return along("irfft", FftKind::complex_to_real, x, complex_of("irfft", x), a.n, a.axis, a.norm, true);
-    }};
+constexpr Function kFft = {{.name = "fft",
+                            .operands = {{"x"}},
+                            .results = {{"y", kLine, "c64"}},
+                            .formula = "y[k] = Σ x[j] · exp(-2πi jk / n)",
+                            .summary = "the discrete Fourier transform along an axis"},
+                           [](const Tensor& x, const LineAttributes& a) {
+                             return along("fft", FftKind::complex, x, complex_of("fft", x), a.n, a.axis, a.norm, false);
+                           }};
+constexpr Function kIfft = {{.name = "ifft",
+                             .operands = {{"x"}},
+                             .results = {{"y", kLine, "c64"}},
+                             .formula = "y[j] = 1/n Σ x[k] · exp(2πi jk / n)",
+                             .summary = "the inverse of fft"},
+                            [](const Tensor& x, const LineAttributes& a) {
+                              return along("ifft", FftKind::complex, x, complex_of("ifft", x), a.n, a.axis, a.norm,
+                                           true);
+                            }};
+constexpr Function kRfft = {{.name = "rfft",
+                             .operands = {{"x", types::real}},
+                             .results = {{"y", kHalfLine, "c64"}},
+                             .formula = "y[k] = Σ x[j] · exp(-2πi jk / n), k ≤ n / 2",
+                             .summary = "the first half of the transform of real numbers"},
+                            [](const Tensor& x, const LineAttributes& a) {
+                              return along("rfft", FftKind::real_to_complex, x, real_of("rfft", x), a.n, a.axis, a.norm,
+                                           false);
+                            }};
+constexpr Function kIrfft = {{.name = "irfft",
+                              .operands = {{"x"}},
+                              .results = {{"y", kLine, "f32"}},
+                              .formula = "y[j] = 1/n Σ x[k] · exp(2πi jk / n), x[n - k] = conj(x[k])",
+                              .summary = "the inverse of rfft"},
+                             [](const Tensor& x, const LineAttributes& a) {
+                               return along("irfft", FftKind::complex_to_real, x, complex_of("irfft", x), a.n, a.axis,
+                                            a.norm, true);
+                             }};
 constexpr Function kHfft = {
     {.name = "hfft",
      .operands = {{"x"}},
@@ -176,15 +175,15 @@ constexpr Function kHfft = {
     [](const Tensor& x, const LineAttributes& a) {
       return along("hfft", FftKind::complex_to_real, x, complex_of("hfft", x), a.n, a.axis, a.norm, false);
     }};
-constexpr Function kIhfft = {
-    {.name = "ihfft",
-     .operands = {{"x", types::real}},
-     .results = {{"y", kHalfLine, "c64"}},
-     .formula = "y[j] = 1/n Σ x[k] · exp(2πi jk / n), j ≤ n / 2",
-     .summary = "the inverse of hfft"},
-    [](const Tensor& x, const LineAttributes& a) {
-      return along("ihfft", FftKind::real_to_complex, x, real_of("ihfft", x), a.n, a.axis, a.norm, true);
-    }};
+constexpr Function kIhfft = {{.name = "ihfft",
+                              .operands = {{"x", types::real}},
+                              .results = {{"y", kHalfLine, "c64"}},
+                              .formula = "y[j] = 1/n Σ x[k] · exp(2πi jk / n), j ≤ n / 2",
+                              .summary = "the inverse of hfft"},
+                             [](const Tensor& x, const LineAttributes& a) {
+                               return along("ihfft", FftKind::real_to_complex, x, real_of("ihfft", x), a.n, a.axis,
+                                            a.norm, true);
+                             }};
 
 // ---- Along several axes
 
@@ -199,58 +198,56 @@ struct LinesAttributes {
   }
 };
 
-constexpr Function kFftn = {
-    {.name = "fftn",
-     .operands = {{"x"}},
-     .results = {{"y", kLines, "c64"}},
-     .formula = "y = fft(x) along each of the axes",
-     .summary = "the Fourier transform in several dimensions"},
-    [](const Tensor& x, const LinesAttributes& a) {
-      const Tensor c = complex_of("fftn", x);
-      const std::vector<Along> list = axes_of("fftn", c, a.sizes, a.axes);
-      return complex_along("fftn", x, c, list, a.norm, false);
-    }};
-constexpr Function kIfftn = {
-    {.name = "ifftn",
-     .operands = {{"x"}},
-     .results = {{"y", kLines, "c64"}},
-     .formula = "y = ifft(x) along each of the axes",
-     .summary = "the inverse of fftn"},
-    [](const Tensor& x, const LinesAttributes& a) {
-      const Tensor c = complex_of("ifftn", x);
-      const std::vector<Along> list = axes_of("ifftn", c, a.sizes, a.axes);
-      return complex_along("ifftn", x, c, list, a.norm, true);
-    }};
-constexpr Function kRfftn = {
-    {.name = "rfftn",
-     .operands = {{"x", types::real}},
-     .results = {{"y", kLines, "c64"}},
-     .formula = "y = fft(rfft(x))",
-     .summary = "rfft along the last of the axes, fft along the others"},
-    [](const Tensor& x, const LinesAttributes& a) {
-      const Tensor real = real_of("rfftn", x);
-      std::vector<Along> list = axes_of("rfftn", real, a.sizes, a.axes);
-      if (list.empty()) throw InvalidArgument("rfftn: there is no axis to transform along");
-      const Along last = list.back();
-      list.pop_back();
-      const Tensor half = along("rfftn", FftKind::real_to_complex, x, real, last.size, last.axis, a.norm, false);
-      return complex_along("rfftn", x, half, list, a.norm, false);
-    }};
-constexpr Function kIrfftn = {
-    {.name = "irfftn",
-     .operands = {{"x"}},
-     .results = {{"y", kLines, "f32"}},
-     .formula = "y = irfft(ifft(x))",
-     .summary = "the inverse of rfftn"},
-    [](const Tensor& x, const LinesAttributes& a) {
-      const Tensor c = complex_of("irfftn", x);
-      std::vector<Along> list = axes_of("irfftn", c, a.sizes, a.axes);
-      if (list.empty()) throw InvalidArgument("irfftn: there is no axis to transform along");
-      const Along last = list.back();
-      list.pop_back();
-      return along("irfftn", FftKind::complex_to_real, x, complex_along("irfftn", x, c, list, a.norm, true), last.size,
-                   last.axis, a.norm, true);
-    }};
+constexpr Function kFftn = {{.name = "fftn",
+                             .operands = {{"x"}},
+                             .results = {{"y", kLines, "c64"}},
+                             .formula = "y = fft(x) along each of the axes",
+                             .summary = "the Fourier transform in several dimensions"},
+                            [](const Tensor& x, const LinesAttributes& a) {
+                              const Tensor c = complex_of("fftn", x);
+                              const std::vector<Along> list = axes_of("fftn", c, a.sizes, a.axes);
+                              return complex_along("fftn", x, c, list, a.norm, false);
+                            }};
+constexpr Function kIfftn = {{.name = "ifftn",
+                              .operands = {{"x"}},
+                              .results = {{"y", kLines, "c64"}},
+                              .formula = "y = ifft(x) along each of the axes",
+                              .summary = "the inverse of fftn"},
+                             [](const Tensor& x, const LinesAttributes& a) {
+                               const Tensor c = complex_of("ifftn", x);
+                               const std::vector<Along> list = axes_of("ifftn", c, a.sizes, a.axes);
+                               return complex_along("ifftn", x, c, list, a.norm, true);
+                             }};
+constexpr Function kRfftn = {{.name = "rfftn",
+                              .operands = {{"x", types::real}},
+                              .results = {{"y", kLines, "c64"}},
+                              .formula = "y = fft(rfft(x))",
+                              .summary = "rfft along the last of the axes, fft along the others"},
+                             [](const Tensor& x, const LinesAttributes& a) {
+                               const Tensor real = real_of("rfftn", x);
+                               std::vector<Along> list = axes_of("rfftn", real, a.sizes, a.axes);
+                               if (list.empty()) throw InvalidArgument("rfftn: there is no axis to transform along");
+                               const Along last = list.back();
+                               list.pop_back();
+                               const Tensor half = along("rfftn", FftKind::real_to_complex, x, real, last.size,
+                                                         last.axis, a.norm, false);
+                               return complex_along("rfftn", x, half, list, a.norm, false);
+                             }};
+constexpr Function kIrfftn = {{.name = "irfftn",
+                               .operands = {{"x"}},
+                               .results = {{"y", kLines, "f32"}},
+                               .formula = "y = irfft(ifft(x))",
+                               .summary = "the inverse of rfftn"},
+                              [](const Tensor& x, const LinesAttributes& a) {
+                                const Tensor c = complex_of("irfftn", x);
+                                std::vector<Along> list = axes_of("irfftn", c, a.sizes, a.axes);
+                                if (list.empty()) throw InvalidArgument("irfftn: there is no axis to transform along");
+                                const Along last = list.back();
+                                list.pop_back();
+                                return along("irfftn", FftKind::complex_to_real, x,
+                                             complex_along("irfftn", x, c, list, a.norm, true), last.size, last.axis,
+                                             a.norm, true);
+                              }};
 
 // ---- Frequencies
 
@@ -305,9 +302,7 @@ void add_fft_functions(FunctionRows& rows) {
 
 // ---- The functions
 
-Tensor fft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) {
-  return kFft(x, {n, axis, norm});
-}
+Tensor fft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) { return kFft(x, {n, axis, norm}); }
 Tensor ifft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) {
   return kIfft(x, {n, axis, norm});
 }

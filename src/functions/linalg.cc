@@ -67,44 +67,42 @@ Tensor product(const Tensor& a, const Tensor& b) { return cast(matmul(a, b), a.d
 
 // ---- Cholesky factors and triangular systems
 
-constexpr Function kCholeskyEx = {
-    {.name = "cholesky_ex",
-     .operands = {kSquare},
-     .results = {{"l", kSameShape, kSameType}, {"info", kBatch, kInfoType}},
-     .formula = "a = l lᴴ; upper: a = lᴴ l",
-     .summary = "the Cholesky factor, and whether it exists"},
-    [](const Tensor& a, const kernels::CholeskyOptions& o) -> CholeskyResult {
-      require_matrices(a, "cholesky_ex", "a");
-      require_square(a, "cholesky_ex", "a");
-      const Tensor l = apply(make_op<CholeskyOp>(o), {a});
-      return {l, result(l, 1)};
-    }};
-constexpr Function kCholesky = {
-    {.name = "cholesky",
-     .operands = {kSquare},
-     .results = {{"l", kSameShape, kSameType}},
-     .formula = "a = l lᴴ; upper: a = lᴴ l",
-     .summary = "the Cholesky factor of a positive definite matrix"},
-    [](const Tensor& a, const kernels::CholeskyOptions& o) {
-      const auto [l, info] = cholesky_ex(a, o.upper);
-      return checked(l, info, Failure::cholesky);
-    }};
+constexpr Function kCholeskyEx = {{.name = "cholesky_ex",
+                                   .operands = {kSquare},
+                                   .results = {{"l", kSameShape, kSameType}, {"info", kBatch, kInfoType}},
+                                   .formula = "a = l lᴴ; upper: a = lᴴ l",
+                                   .summary = "the Cholesky factor, and whether it exists"},
+                                  [](const Tensor& a, const kernels::CholeskyOptions& o) -> CholeskyResult {
+                                    require_matrices(a, "cholesky_ex", "a");
+                                    require_square(a, "cholesky_ex", "a");
+                                    const Tensor l = apply(make_op<CholeskyOp>(o), {a});
+                                    return {l, result(l, 1)};
+                                  }};
+constexpr Function kCholesky = {{.name = "cholesky",
+                                 .operands = {kSquare},
+                                 .results = {{"l", kSameShape, kSameType}},
+                                 .formula = "a = l lᴴ; upper: a = lᴴ l",
+                                 .summary = "the Cholesky factor of a positive definite matrix"},
+                                [](const Tensor& a, const kernels::CholeskyOptions& o) {
+                                  const auto [l, info] = cholesky_ex(a, o.upper);
+                                  return checked(l, info, Failure::cholesky);
+                                }};
 
-constexpr Function kSolveTriangular = {
-    {.name = "solve_triangular",
-     .operands = {kSquare, kSides},
-     .results = {{"x", kSolution, kCommonType}},
-     .formula = "a x = b; adjoint: aᴴ x = b",
-     .summary = "the solution of a triangular system"},
-    [](const Tensor& a, const Tensor& b, const TriangularSolveOptions& o) {
-      constexpr std::string_view kName = "solve_triangular";
-      require_matrices(a, kName, "a");
-      require_matrices(b, kName, "b");
-      require_square(a, kName, "a");
-      const std::vector<Tensor> same = same_type(kName, a, b);
-      return with_columns(
-          same[1], [&](const Tensor& columns) { return apply(make_op<TriangularSolveOp>(o), {same[0], columns}); });
-    }};
+constexpr Function kSolveTriangular = {{.name = "solve_triangular",
+                                        .operands = {kSquare, kSides},
+                                        .results = {{"x", kSolution, kCommonType}},
+                                        .formula = "a x = b; adjoint: aᴴ x = b",
+                                        .summary = "the solution of a triangular system"},
+                                       [](const Tensor& a, const Tensor& b, const TriangularSolveOptions& o) {
+                                         constexpr std::string_view kName = "solve_triangular";
+                                         require_matrices(a, kName, "a");
+                                         require_matrices(b, kName, "b");
+                                         require_square(a, kName, "a");
+                                         const std::vector<Tensor> same = same_type(kName, a, b);
+                                         return with_columns(same[1], [&](const Tensor& columns) {
+                                           return apply(make_op<TriangularSolveOp>(o), {same[0], columns});
+                                         });
+                                       }};
 
 struct FactorAttributes {
   bool upper = false;
@@ -112,33 +110,33 @@ struct FactorAttributes {
 };
 constexpr FunctionOperand kFactor = {.name = "l", .min_rank = 2, .shape = "[..., n, n]"};
 
-constexpr Function kCholeskySolve = {
-    {.name = "cholesky_solve",
-     .operands = {kSides, kFactor},
-     .results = {{"x", kSolution, kCommonType}},
-     .formula = "l lᴴ x = b; upper: lᴴ l x = b",
-     .summary = "the solution of a system by its Cholesky factor"},
-    [](const Tensor& b, const Tensor& l, const FactorAttributes& o) {
-      require_matrices(b, "cholesky_solve", "b");
-      require_matrices(l, "cholesky_solve", "l");
-      return with_columns(b, [&](const Tensor& columns) {
-        const Tensor y = solve_triangular(l, columns, {.upper = o.upper, .adjoint = o.upper});
-        return solve_triangular(l, y, {.upper = o.upper, .adjoint = !o.upper});
-      });
-    }};
-constexpr Function kCholeskyInverse = {
-    {.name = "cholesky_inverse",
-     .operands = {kFactor},
-     .results = {{"y", "l's shape", "l's type"}},
-     .formula = "y = (l lᴴ)⁻¹; upper: (lᴴ l)⁻¹",
-     .summary = "the inverse by the Cholesky factor"},
-    [](const Tensor& l, const FactorAttributes& o) {
-      require_matrices(l, "cholesky_inverse", "l");
-      require_square(l, "cholesky_inverse", "l");
-      // a⁻¹ = l⁻ᴴ l⁻¹.
-      const Tensor w = solve_triangular(l, identity(l.shape()[-1], l.dtype()), {.upper = o.upper, .adjoint = o.upper});
-      return matmul(adjoint(w), w);
-    }};
+constexpr Function kCholeskySolve = {{.name = "cholesky_solve",
+                                      .operands = {kSides, kFactor},
+                                      .results = {{"x", kSolution, kCommonType}},
+                                      .formula = "l lᴴ x = b; upper: lᴴ l x = b",
+                                      .summary = "the solution of a system by its Cholesky factor"},
+                                     [](const Tensor& b, const Tensor& l, const FactorAttributes& o) {
+                                       require_matrices(b, "cholesky_solve", "b");
+                                       require_matrices(l, "cholesky_solve", "l");
+                                       return with_columns(b, [&](const Tensor& columns) {
+                                         const Tensor y =
+                                             solve_triangular(l, columns, {.upper = o.upper, .adjoint = o.upper});
+                                         return solve_triangular(l, y, {.upper = o.upper, .adjoint = !o.upper});
+                                       });
+                                     }};
+constexpr Function kCholeskyInverse = {{.name = "cholesky_inverse",
+                                        .operands = {kFactor},
+                                        .results = {{"y", "l's shape", "l's type"}},
+                                        .formula = "y = (l lᴴ)⁻¹; upper: (lᴴ l)⁻¹",
+                                        .summary = "the inverse by the Cholesky factor"},
+                                       [](const Tensor& l, const FactorAttributes& o) {
+                                         require_matrices(l, "cholesky_inverse", "l");
+                                         require_square(l, "cholesky_inverse", "l");
+                                         // a⁻¹ = l⁻ᴴ l⁻¹.
+                                         const Tensor w = solve_triangular(l, identity(l.shape()[-1], l.dtype()),
+                                                                           {.upper = o.upper, .adjoint = o.upper});
+                                         return matmul(adjoint(w), w);
+                                       }};
 
 // ---- Norms
 
@@ -181,21 +179,21 @@ constexpr Function kMatrixNorm = {
 
 // ---- Products
 
-constexpr Function kInner = {
-    {.name = "inner",
-     .operands = {{"a"}, {"b"}},
-     .results = {{"y", "a's axes but the last, then b's", kCommonType}},
-     .formula = "y[i…, j…] = Σ_k a[i…, k] · b[j…, k]",
-     .summary = "the products of rows"},
-    [](const Tensor& a, const Tensor& b) {
-      const std::vector<Tensor> same = same_type("inner", a, b);
-      if (a.rank() == 0 || b.rank() == 0) return same[0] * same[1];
-      if (a.shape()[-1] != b.shape()[-1]) {
-        throw ShapeError("inner: a is {} and b {}; the last axes have {} and {} elements", to_string(a.type()),
-                         to_string(b.type()), a.shape()[-1], b.shape()[-1]);
-      }
-      return tensordot(same[0], same[1], {-1}, {-1});
-    }};
+constexpr Function kInner = {{.name = "inner",
+                              .operands = {{"a"}, {"b"}},
+                              .results = {{"y", "a's axes but the last, then b's", kCommonType}},
+                              .formula = "y[i…, j…] = Σ_k a[i…, k] · b[j…, k]",
+                              .summary = "the products of rows"},
+                             [](const Tensor& a, const Tensor& b) {
+                               const std::vector<Tensor> same = same_type("inner", a, b);
+                               if (a.rank() == 0 || b.rank() == 0) return same[0] * same[1];
+                               if (a.shape()[-1] != b.shape()[-1]) {
+                                 throw ShapeError("inner: a is {} and b {}; the last axes have {} and {} elements",
+                                                  to_string(a.type()), to_string(b.type()), a.shape()[-1],
+                                                  b.shape()[-1]);
+                               }
+                               return tensordot(same[0], same[1], {-1}, {-1});
+                             }};
 
 constexpr Function kCross = {
     {.name = "cross",
@@ -226,53 +224,52 @@ constexpr Function kCross = {
       return concat(parts, axis);
     }};
 
-constexpr Function kKron = {
-    {.name = "kron",
-     .operands = {{.name = "a"}, {.name = "b"}},
-     .results = {{"y", "the products of the sizes", kCommonType}},
-     .formula = "y[i · m + k, j · n + l] = a[i, j] · b[k, l]",
-     .summary = "the Kronecker product"},
-    [](const Tensor& a, const Tensor& b) {
-      const std::vector<Tensor> same = same_type("kron", a, b);
-      const int rank = std::max(a.rank(), b.rank());
-      if (2 * rank > kMaxRank) {
-        throw ShapeError("kron: {} and {}; at most {} axes are possible", to_string(a.type()), to_string(b.type()),
-                         kMaxRank / 2);
-      }
-      // Axis i of both as the axes 2 i and 2 i + 1.
-      Shape of_a = Shape::filled(2 * rank, 1), of_b = of_a, sizes = Shape::filled(rank, 1);
-      for (int i = 1; i <= a.rank(); ++i) of_a[2 * (rank - i)] = a.shape()[-i];
-      for (int i = 1; i <= b.rank(); ++i) of_b[2 * (rank - i) + 1] = b.shape()[-i];
-      const Tensor y = reshape(same[0], of_a) * reshape(same[1], of_b);
-      for (int i = 0; i < rank; ++i) sizes[i] = of_a[2 * i] * of_b[2 * i + 1];
-      return reshape(y, sizes);
-    }};
+constexpr Function kKron = {{.name = "kron",
+                             .operands = {{.name = "a"}, {.name = "b"}},
+                             .results = {{"y", "the products of the sizes", kCommonType}},
+                             .formula = "y[i · m + k, j · n + l] = a[i, j] · b[k, l]",
+                             .summary = "the Kronecker product"},
+                            [](const Tensor& a, const Tensor& b) {
+                              const std::vector<Tensor> same = same_type("kron", a, b);
+                              const int rank = std::max(a.rank(), b.rank());
+                              if (2 * rank > kMaxRank) {
+                                throw ShapeError("kron: {} and {}; at most {} axes are possible", to_string(a.type()),
+                                                 to_string(b.type()), kMaxRank / 2);
+                              }
+                              // Axis i of both as the axes 2 i and 2 i + 1.
+                              Shape of_a = Shape::filled(2 * rank, 1), of_b = of_a, sizes = Shape::filled(rank, 1);
+                              for (int i = 1; i <= a.rank(); ++i) of_a[2 * (rank - i)] = a.shape()[-i];
+                              for (int i = 1; i <= b.rank(); ++i) of_b[2 * (rank - i) + 1] = b.shape()[-i];
+                              const Tensor y = reshape(same[0], of_a) * reshape(same[1], of_b);
+                              for (int i = 0; i < rank; ++i) sizes[i] = of_a[2 * i] * of_b[2 * i + 1];
+                              return reshape(y, sizes);
+                            }};
 
 struct PowerAttributes {
   std::int64_t n = 0;
   void fields(AttributeVisitor& v) { v("n", n, "how many copies; of a negative number copies of the inverse"); }
 };
-constexpr Function kMatrixPower = {
-    {.name = "matrix_power",
-     .operands = {{.name = "x", .min_rank = 2, .shape = "[..., m, m]"}},
-     .results = {{"y", "x's shape", "x's type"}},
-     .formula = "y = x · x · … · x",
-     .summary = "the product of n copies of each matrix"},
-    [](const Tensor& x, const PowerAttributes& a) -> Tensor {
-      const std::int64_t n = a.n;
-      require_square(x, "matrix_power", "x");
-      Tensor power = same_type("matrix_power", std::array<Tensor, 1>{x})[0], y;
-      if (n == 0) return broadcast_to(identity(x.shape()[-1], x.dtype()), x.shape());
-      if (n < 0) {
-        require_matrices(x, "matrix_power", "x");
-        power = inv(power);
-      }
-      auto times = n < 0 ? -static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
-      for (;; power = product(power, power)) {
-        if (times % 2) y = y.defined() ? product(y, power) : power;
-        if ((times /= 2) == 0) return y;
-      }
-    }};
+constexpr Function kMatrixPower = {{.name = "matrix_power",
+                                    .operands = {{.name = "x", .min_rank = 2, .shape = "[..., m, m]"}},
+                                    .results = {{"y", "x's shape", "x's type"}},
+                                    .formula = "y = x · x · … · x",
+                                    .summary = "the product of n copies of each matrix"},
+                                   [](const Tensor& x, const PowerAttributes& a) -> Tensor {
+                                     const std::int64_t n = a.n;
+                                     require_square(x, "matrix_power", "x");
+                                     Tensor power = same_type("matrix_power", std::array<Tensor, 1>{x})[0], y;
+                                     if (n == 0) return broadcast_to(identity(x.shape()[-1], x.dtype()), x.shape());
+                                     if (n < 0) {
+                                       require_matrices(x, "matrix_power", "x");
+                                       power = inv(power);
+                                     }
+                                     auto times =
+                                         n < 0 ? -static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
+                                     for (;; power = product(power, power)) {
+                                       if (times % 2) y = y.defined() ? product(y, power) : power;
+                                       if ((times /= 2) == 0) return y;
+                                     }
+                                   }};
 
 // The matrix exponential. Matrices are divided by a power of two each, until the polynomial of Taylor's series of that
 // degree has a relative backward error of less than a rounding, and its value is squared as often. `largest`: what the
@@ -332,18 +329,17 @@ Tensor exponential_of(const Tensor& x, const ExpmForm& form) {
   return where(exists, y, of_complex ? complex(nan, nan) : nan);
 }
 
-constexpr Function kExpm = {
-    {.name = "expm",
-     .operands = {kSquare},
-     .results = {{"y", kSameShape, kSameType}},
-     .formula = "y = Σ_k a^k / k!",
-     .summary = "the exponential of a matrix"},
-    [](const Tensor& a) {
-      require_matrices(a, "expm", "a");
-      require_square(a, "expm", "a");
-      if (a.shape()[-1] <= 1 || a.size() == 0) return exp(a);
-      return exponential_of(a, a.dtype() == DType::f64 ? kExpm64 : kExpm32);
-    }};
+constexpr Function kExpm = {{.name = "expm",
+                             .operands = {kSquare},
+                             .results = {{"y", kSameShape, kSameType}},
+                             .formula = "y = Σ_k a^k / k!",
+                             .summary = "the exponential of a matrix"},
+                            [](const Tensor& a) {
+                              require_matrices(a, "expm", "a");
+                              require_square(a, "expm", "a");
+                              if (a.shape()[-1] <= 1 || a.size() == 0) return exp(a);
+                              return exponential_of(a, a.dtype() == DType::f64 ? kExpm64 : kExpm32);
+                            }};
 
 // The product of matrices first to last; `split` says where each one is divided.
 Tensor product_of(const std::vector<Tensor>& matrices, const std::vector<std::vector<std::size_t>>& split,
@@ -400,13 +396,12 @@ constexpr Function kMultiDot = {
 
 // ---- Parts and forms
 
-constexpr Function kMatrixTranspose = {
-    {.name = "matrix_transpose",
-     .operands = {{"x"}},
-     .results = {{"y", "[..., n, m]", "x's type"}},
-     .formula = "y[…, i, j] = x[…, j, i]",
-     .summary = "each matrix with its axes exchanged"},
-    [](const Tensor& x) { return x.T(); }};
+constexpr Function kMatrixTranspose = {{.name = "matrix_transpose",
+                                        .operands = {{"x"}},
+                                        .results = {{"y", "[..., n, m]", "x's type"}},
+                                        .formula = "y[…, i, j] = x[…, j, i]",
+                                        .summary = "each matrix with its axes exchanged"},
+                                       [](const Tensor& x) { return x.T(); }};
 
 struct TraceAttributes {
   std::int64_t offset = 0;
@@ -430,25 +425,25 @@ struct OffsetAttributes {
     v("offset", offset, 0, "how many above the main diagonal it is; negative: below");
   }
 };
-constexpr Function kDiag = {
-    {.name = "diag",
-     .operands = {{.name = "x", .min_rank = 1, .max_rank = 2, .shape = "[n], or a matrix"}},
-     .results = {{"y", "[n, n], of a matrix [n]", "x's type"}},
-     .formula = "y[i, i + offset] = x[i], else 0",
-     .summary = "a matrix of its diagonal, or the diagonal of a matrix"},
-    [](const Tensor& x, const OffsetAttributes& a) {
-      const std::int64_t offset = a.offset;
-      if (x.rank() == 2) return diagonal(x, offset);
-      constexpr std::int64_t kLargest = std::int64_t{1} << 40;
-      if (offset > kLargest || offset < -kLargest)
-        throw InvalidArgument("diag: offset is {}, more than 2^40 from 0", offset);
-      const std::int64_t above = std::max<std::int64_t>(offset, 0), below = std::max<std::int64_t>(-offset, 0);
-      const std::int64_t n = x.shape()[0] + above + below;
-      // Element i is in row i of an upper diagonal, and in column i of a lower one.
-      const Tensor behind = pad(x, std::array{std::int64_t{0}}, std::array{above + below});
-      const Tensor along = offset >= 0 ? expand_dims(behind, 1) : expand_dims(behind, 0);
-      return select(eye(n, n, DType::boolean, offset), along, Graph::scalar(0, x.dtype()));
-    }};
+constexpr Function kDiag = {{.name = "diag",
+                             .operands = {{.name = "x", .min_rank = 1, .max_rank = 2, .shape = "[n], or a matrix"}},
+                             .results = {{"y", "[n, n], of a matrix [n]", "x's type"}},
+                             .formula = "y[i, i + offset] = x[i], else 0",
+                             .summary = "a matrix of its diagonal, or the diagonal of a matrix"},
+                            [](const Tensor& x, const OffsetAttributes& a) {
+                              const std::int64_t offset = a.offset;
+                              if (x.rank() == 2) return diagonal(x, offset);
+                              constexpr std::int64_t kLargest = std::int64_t{1} << 40;
+                              if (offset > kLargest || offset < -kLargest)
+                                throw InvalidArgument("diag: offset is {}, more than 2^40 from 0", offset);
+                              const std::int64_t above = std::max<std::int64_t>(offset, 0),
+                                                 below = std::max<std::int64_t>(-offset, 0);
+                              const std::int64_t n = x.shape()[0] + above + below;
+                              // Element i is in row i of an upper diagonal, and in column i of a lower one.
+                              const Tensor behind = pad(x, std::array{std::int64_t{0}}, std::array{above + below});
+                              const Tensor along = offset >= 0 ? expand_dims(behind, 1) : expand_dims(behind, 0);
+                              return select(eye(n, n, DType::boolean, offset), along, Graph::scalar(0, x.dtype()));
+                            }};
 
 struct VanderAttributes {
   std::optional<std::int64_t> columns = {};
@@ -458,21 +453,22 @@ struct VanderAttributes {
     v("increasing", increasing, false, "from 1 up, instead of down to it");
   }
 };
-constexpr Function kVander = {
-    {.name = "vander",
-     .operands = {{.name = "x", .min_rank = 1, .shape = "[..., n]"}},
-     .results = {{"y", "x's shape and columns behind", "as of prod()"}},
-     .formula = "y[…, i, j] = x[…, i]^(columns - 1 - j); increasing: x[…, i]^j",
-     .summary = "the powers of each element"},
-    [](const Tensor& x, const VanderAttributes& a) {
-      Shape shape = x.shape();
-      shape.push_back(a.columns.value_or(shape[-1]));
-      if (shape[-1] < 0) throw InvalidArgument("vander: {} columns, expected 0 or more", shape[-1]);
-      const bool none = shape[-1] == 0;
-      if (!none) --shape[-1];
-      const Tensor powers = cumulative_prod(broadcast_to(expand_dims(x, -1), shape), -1, {}, !none);
-      return a.increasing ? powers : flip(powers, {-1});
-    }};
+constexpr Function kVander = {{.name = "vander",
+                               .operands = {{.name = "x", .min_rank = 1, .shape = "[..., n]"}},
+                               .results = {{"y", "x's shape and columns behind", "as of prod()"}},
+                               .formula = "y[…, i, j] = x[…, i]^(columns - 1 - j); increasing: x[…, i]^j",
+                               .summary = "the powers of each element"},
+                              [](const Tensor& x, const VanderAttributes& a) {
+                                Shape shape = x.shape();
+                                shape.push_back(a.columns.value_or(shape[-1]));
+                                if (shape[-1] < 0)
+                                  throw InvalidArgument("vander: {} columns, expected 0 or more", shape[-1]);
+                                const bool none = shape[-1] == 0;
+                                if (!none) --shape[-1];
+                                const Tensor powers =
+                                    cumulative_prod(broadcast_to(expand_dims(x, -1), shape), -1, {}, !none);
+                                return a.increasing ? powers : flip(powers, {-1});
+                              }};
 
 }  // namespace
 

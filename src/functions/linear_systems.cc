@@ -45,67 +45,63 @@ constexpr std::string_view kBatch = "[...]", kInteger = "i32";
 
 // ---- Systems and inverses
 
-constexpr Function kSolveEx = {
-    {.name = "solve_ex",
-     .operands = {kSquare, kSides},
-     .results = {{"x", kSolution, kCommonType}, {"info", kBatch, kInteger}},
-     .formula = "a x = b",
-     .summary = "the solution of a system, and whether it exists"},
-    [](const Tensor& a, const Tensor& b) -> SolveResult {
-      constexpr std::string_view kName = "solve_ex";
-      require_system(a, b, kName);
-      const std::vector<Tensor> same = same_type(kName, a, b);
-      const LuFactors f = factors_of(same[0]);
-      const Tensor x = with_columns(same[1], [&](const Tensor& sides) { return solution(f, same[0], sides, false); });
-      return {x, f.info};
-    }};
-constexpr Function kSolve = {
-    {.name = "solve",
-     .operands = {kSquare, kSides},
-     .results = {{"x", kSolution, kCommonType}},
-     .formula = "a x = b",
-     .summary = "the solution of a system"},
-    [](const Tensor& a, const Tensor& b) {
-      const auto [x, info] = solve_ex(a, b);
-      return checked(x, info, Failure::solve);
-    }};
-constexpr Function kInvEx = {
-    {.name = "inv_ex",
-     .operands = {kSquare},
-     .results = {{"x", kSameShape, kSameType}, {"info", kBatch, kInteger}},
-     .formula = "x = a⁻¹",
-     .summary = "the inverse of a matrix, and whether it exists"},
-    [](const Tensor& a) {
-      require_matrices(a, "inv_ex", "a");
-      require_square(a, "inv_ex", "a");
-      return solve_ex(a, identity(a.shape()[-1], a.dtype()));
-    }};
-constexpr Function kInv = {
-    {.name = "inv",
-     .operands = {kSquare},
-     .results = {{"x", kSameShape, kSameType}},
-     .formula = "x = a⁻¹",
-     .summary = "the inverse of a matrix"},
-    [](const Tensor& a) {
-      const auto [x, info] = inv_ex(a);
-      return checked(x, info, Failure::inv);
-    }};
+constexpr Function kSolveEx = {{.name = "solve_ex",
+                                .operands = {kSquare, kSides},
+                                .results = {{"x", kSolution, kCommonType}, {"info", kBatch, kInteger}},
+                                .formula = "a x = b",
+                                .summary = "the solution of a system, and whether it exists"},
+                               [](const Tensor& a, const Tensor& b) -> SolveResult {
+                                 constexpr std::string_view kName = "solve_ex";
+                                 require_system(a, b, kName);
+                                 const std::vector<Tensor> same = same_type(kName, a, b);
+                                 const LuFactors f = factors_of(same[0]);
+                                 const Tensor x = with_columns(
+                                     same[1], [&](const Tensor& sides) { return solution(f, same[0], sides, false); });
+                                 return {x, f.info};
+                               }};
+constexpr Function kSolve = {{.name = "solve",
+                              .operands = {kSquare, kSides},
+                              .results = {{"x", kSolution, kCommonType}},
+                              .formula = "a x = b",
+                              .summary = "the solution of a system"},
+                             [](const Tensor& a, const Tensor& b) {
+                               const auto [x, info] = solve_ex(a, b);
+                               return checked(x, info, Failure::solve);
+                             }};
+constexpr Function kInvEx = {{.name = "inv_ex",
+                              .operands = {kSquare},
+                              .results = {{"x", kSameShape, kSameType}, {"info", kBatch, kInteger}},
+                              .formula = "x = a⁻¹",
+                              .summary = "the inverse of a matrix, and whether it exists"},
+                             [](const Tensor& a) {
+                               require_matrices(a, "inv_ex", "a");
+                               require_square(a, "inv_ex", "a");
+                               return solve_ex(a, identity(a.shape()[-1], a.dtype()));
+                             }};
+constexpr Function kInv = {{.name = "inv",
+                            .operands = {kSquare},
+                            .results = {{"x", kSameShape, kSameType}},
+                            .formula = "x = a⁻¹",
+                            .summary = "the inverse of a matrix"},
+                           [](const Tensor& a) {
+                             const auto [x, info] = inv_ex(a);
+                             return checked(x, info, Failure::inv);
+                           }};
 
 // ---- Factors
 
-constexpr Function kLuFactor = {
-    {.name = "lu_factor",
-     .operands = {kMatrix},
-     .results = {{"lu", kSameShape, kSameType},
-                 {"pivots", "[..., min(m, n)]", kInteger},
-                 {"order", "[..., m]", kInteger},
-                 {"info", kBatch, kInteger}},
-     .formula = "a[order[i]] = (l u)[i], lu = l - 1 + u",
-     .summary = "the LU factors, as lu_solve() takes them"},
-    [](const Tensor& a) {
-      require_matrices(a, "lu_factor", "a");
-      return factors_of(a);
-    }};
+constexpr Function kLuFactor = {{.name = "lu_factor",
+                                 .operands = {kMatrix},
+                                 .results = {{"lu", kSameShape, kSameType},
+                                             {"pivots", "[..., min(m, n)]", kInteger},
+                                             {"order", "[..., m]", kInteger},
+                                             {"info", kBatch, kInteger}},
+                                 .formula = "a[order[i]] = (l u)[i], lu = l - 1 + u",
+                                 .summary = "the LU factors, as lu_solve() takes them"},
+                                [](const Tensor& a) {
+                                  require_matrices(a, "lu_factor", "a");
+                                  return factors_of(a);
+                                }};
 
 struct AdjointAttributes {
   bool adjoint = false;
@@ -125,56 +121,52 @@ constexpr Function kLuSolve = {
        const AdjointAttributes& o) {
       require_system(lu, b, "lu_solve");
       // Not solution(), which knows of the matrix itself: derivatives go through the factors.
-      return with_columns(cast(b, lu.dtype()), [&](const Tensor& sides) {
-        return solved_by({lu, pivots, order, info}, sides, o.adjoint);
-      });
+      return with_columns(cast(b, lu.dtype()),
+                          [&](const Tensor& sides) { return solved_by({lu, pivots, order, info}, sides, o.adjoint); });
     }};
 
-constexpr Function kLu = {
-    {.name = "lu",
-     .operands = {kMatrix},
-     .results = {{"p", "[..., m, m]", kSameType},
-                 {"l", "[..., m, min(m, n)]", kSameType},
-                 {"u", "[..., min(m, n), n]", kSameType}},
-     .formula = "a = p l u",
-     .summary = "a permutation and two triangular factors whose product is the matrix"},
-    [](const Tensor& a) -> LuResult {
-      const auto [lu, pivots, order, info] = lu_factor(a);
-      const std::int64_t m = a.shape()[-2], n = a.shape()[-1], k = std::min(m, n);
-      const Tensor l = triangle(slice(lu, -1, 0, k), Triangle::lower, -1) + eye(m, k, a.dtype());
-      const Tensor u = triangle(slice(lu, -2, 0, k), Triangle::upper);
-      // Column i has its one in row order[i].
-      const Tensor p = expand_dims(order, -2) == expand_dims(arange(0, m, 1, DType::i32), -1);
-      return {cast(p, a.dtype()), l, u};
-    }};
+constexpr Function kLu = {{.name = "lu",
+                           .operands = {kMatrix},
+                           .results = {{"p", "[..., m, m]", kSameType},
+                                       {"l", "[..., m, min(m, n)]", kSameType},
+                                       {"u", "[..., min(m, n), n]", kSameType}},
+                           .formula = "a = p l u",
+                           .summary = "a permutation and two triangular factors whose product is the matrix"},
+                          [](const Tensor& a) -> LuResult {
+                            const auto [lu, pivots, order, info] = lu_factor(a);
+                            const std::int64_t m = a.shape()[-2], n = a.shape()[-1], k = std::min(m, n);
+                            const Tensor l = triangle(slice(lu, -1, 0, k), Triangle::lower, -1) + eye(m, k, a.dtype());
+                            const Tensor u = triangle(slice(lu, -2, 0, k), Triangle::upper);
+                            // Column i has its one in row order[i].
+                            const Tensor p = expand_dims(order, -2) == expand_dims(arange(0, m, 1, DType::i32), -1);
+                            return {cast(p, a.dtype()), l, u};
+                          }};
 
 // ---- Determinants
 
-constexpr Function kDet = {
-    {.name = "det",
-     .operands = {kSquare},
-     .results = {{"y", kBatch, kSameType}},
-     .formula = "y = det(a)",
-     .summary = "the determinant of a matrix"},
-    [](const Tensor& a) {
-      require_matrices(a, "det", "a");
-      require_square(a, "det", "a");
-      const LuFactors f = factors_of(a);
-      return prod(diagonal(f.lu), -1) * parity(f.pivots, a.dtype());
-    }};
-constexpr Function kSlogdet = {
-    {.name = "slogdet",
-     .operands = {kSquare},
-     .results = {{"sign", kBatch, kSameType}, {"logabsdet", kBatch, "a's type, of c64 f32"}},
-     .formula = "det(a) = sign · e^logabsdet",
-     .summary = "the sign of the determinant and the logarithm of its magnitude"},
-    [](const Tensor& a) -> SlogdetResult {
-      require_matrices(a, "slogdet", "a");
-      require_square(a, "slogdet", "a");
-      const LuFactors f = factors_of(a);
-      const Tensor d = diagonal(f.lu);
-      return {prod(direction(d), -1) * parity(f.pivots, a.dtype()), sum(log(abs(d)), -1)};
-    }};
+constexpr Function kDet = {{.name = "det",
+                            .operands = {kSquare},
+                            .results = {{"y", kBatch, kSameType}},
+                            .formula = "y = det(a)",
+                            .summary = "the determinant of a matrix"},
+                           [](const Tensor& a) {
+                             require_matrices(a, "det", "a");
+                             require_square(a, "det", "a");
+                             const LuFactors f = factors_of(a);
+                             return prod(diagonal(f.lu), -1) * parity(f.pivots, a.dtype());
+                           }};
+constexpr Function kSlogdet = {{.name = "slogdet",
+                                .operands = {kSquare},
+                                .results = {{"sign", kBatch, kSameType}, {"logabsdet", kBatch, "a's type, of c64 f32"}},
+                                .formula = "det(a) = sign · e^logabsdet",
+                                .summary = "the sign of the determinant and the logarithm of its magnitude"},
+                               [](const Tensor& a) -> SlogdetResult {
+                                 require_matrices(a, "slogdet", "a");
+                                 require_square(a, "slogdet", "a");
+                                 const LuFactors f = factors_of(a);
+                                 const Tensor d = diagonal(f.lu);
+                                 return {prod(direction(d), -1) * parity(f.pivots, a.dtype()), sum(log(abs(d)), -1)};
+                               }};
 
 }  // namespace
 

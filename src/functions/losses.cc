@@ -147,9 +147,7 @@ struct CrossEntropyAttributes : NllAttributes {
 };
 struct LossAttributes {
   LossReduction reduction = LossReduction::mean;
-  void fields(AttributeVisitor& v) {
-    v("reduction", reduction, LossReduction::mean, kReductions, kReductionMeaning);
-  }
+  void fields(AttributeVisitor& v) { v("reduction", reduction, LossReduction::mean, kReductions, kReductionMeaning); }
 };
 
 constexpr FunctionOperand kX = {"x", types::floats}, kTarget = {"target", types::floats};
@@ -271,26 +269,25 @@ constexpr Function kKlDiv = {
         return select(zero, Graph::scalar(0, b.dtype()), b * log(select(zero, Graph::scalar(1, b.dtype()), b))) - b * a;
       });
     }};
-constexpr Function kMseLoss = {
-    {.name = "mse_loss",
-     .operands = {kX, kTarget},
-     .results = {kElementLoss},
-     .formula = "y = (x - target)²",
-     .summary = "the squared error"},
-    [](const Tensor& x, const Tensor& target, const LossAttributes& attributes) {
-      return elementwise_loss(x, target, attributes.reduction,
-                              [](const Tensor& a, const Tensor& b) { return square(a - b); });
-    }};
-constexpr Function kL1Loss = {
-    {.name = "l1_loss",
-     .operands = {kX, kTarget},
-     .results = {kElementLoss},
-     .formula = "y = |x - target|",
-     .summary = "the absolute error"},
-    [](const Tensor& x, const Tensor& target, const LossAttributes& attributes) {
-      return elementwise_loss(x, target, attributes.reduction,
-                              [](const Tensor& a, const Tensor& b) { return abs(a - b); });
-    }};
+constexpr Function kMseLoss = {{.name = "mse_loss",
+                                .operands = {kX, kTarget},
+                                .results = {kElementLoss},
+                                .formula = "y = (x - target)²",
+                                .summary = "the squared error"},
+                               [](const Tensor& x, const Tensor& target, const LossAttributes& attributes) {
+                                 return elementwise_loss(
+                                     x, target, attributes.reduction,
+                                     [](const Tensor& a, const Tensor& b) { return square(a - b); });
+                               }};
+constexpr Function kL1Loss = {{.name = "l1_loss",
+                               .operands = {kX, kTarget},
+                               .results = {kElementLoss},
+                               .formula = "y = |x - target|",
+                               .summary = "the absolute error"},
+                              [](const Tensor& x, const Tensor& target, const LossAttributes& attributes) {
+                                return elementwise_loss(x, target, attributes.reduction,
+                                                        [](const Tensor& a, const Tensor& b) { return abs(a - b); });
+                              }};
 
 struct HuberAttributes : LossAttributes {
   double delta = 1;

@@ -90,24 +90,22 @@ struct SegmentAttributes {
 constexpr FunctionOperand kIds = {.name = "ids", .types = types::integers, .shape = "[n]"};
 constexpr std::string_view kSegments = "[segments, …]", kElements = "[n, …]";
 
-constexpr Function kSegmentSum = {
-    {.name = "segment_sum",
-     .operands = {{.name = "x", .shape = kElements}, kIds},
-     .results = {{"y", kSegments, "as of sum"}},
-     .formula = "y[s] = Σ x[i], ids[i] = s",
-     .summary = "the sum of each segment"},
-    [](const Tensor& x, const Tensor& ids, const SegmentAttributes& a) {
-      return segment_total("segment_sum", ScatterKind::add, x, ids, a.segments);
-    }};
-constexpr Function kSegmentProd = {
-    {.name = "segment_prod",
-     .operands = {{.name = "x", .shape = kElements}, kIds},
-     .results = {{"y", kSegments, "as of prod"}},
-     .formula = "y[s] = Π x[i], ids[i] = s",
-     .summary = "the product of each segment"},
-    [](const Tensor& x, const Tensor& ids, const SegmentAttributes& a) {
-      return segment_total("segment_prod", ScatterKind::mul, x, ids, a.segments);
-    }};
+constexpr Function kSegmentSum = {{.name = "segment_sum",
+                                   .operands = {{.name = "x", .shape = kElements}, kIds},
+                                   .results = {{"y", kSegments, "as of sum"}},
+                                   .formula = "y[s] = Σ x[i], ids[i] = s",
+                                   .summary = "the sum of each segment"},
+                                  [](const Tensor& x, const Tensor& ids, const SegmentAttributes& a) {
+                                    return segment_total("segment_sum", ScatterKind::add, x, ids, a.segments);
+                                  }};
+constexpr Function kSegmentProd = {{.name = "segment_prod",
+                                    .operands = {{.name = "x", .shape = kElements}, kIds},
+                                    .results = {{"y", kSegments, "as of prod"}},
+                                    .formula = "y[s] = Π x[i], ids[i] = s",
+                                    .summary = "the product of each segment"},
+                                   [](const Tensor& x, const Tensor& ids, const SegmentAttributes& a) {
+                                     return segment_total("segment_prod", ScatterKind::mul, x, ids, a.segments);
+                                   }};
 constexpr Function kSegmentMean = {
     {.name = "segment_mean",
      .operands = {{.name = "x", .shape = kElements}, kIds},
@@ -126,24 +124,22 @@ constexpr Function kSegmentMean = {
       const Tensor means = combined(ScatterKind::add, wide, at, a.segments, 0) / cast(maximum(counts, 1), wide.dtype());
       return cast(select(none, Graph::scalar(std::numeric_limits<double>::quiet_NaN(), wide.dtype()), means), type);
     }};
-constexpr Function kSegmentMax = {
-    {.name = "segment_max",
-     .operands = {{.name = "x", .types = types::numbers, .shape = kElements}, kIds},
-     .results = {{"y", kSegments, "x's type"}},
-     .formula = "y[s] = max x[i], ids[i] = s",
-     .summary = "the greatest element of each segment"},
-    [](const Tensor& x, const Tensor& ids, const SegmentAttributes& a) {
-      return segment_extreme("segment_max", x, ids, a.segments, true);
-    }};
-constexpr Function kSegmentMin = {
-    {.name = "segment_min",
-     .operands = {{.name = "x", .types = types::numbers, .shape = kElements}, kIds},
-     .results = {{"y", kSegments, "x's type"}},
-     .formula = "y[s] = min x[i], ids[i] = s",
-     .summary = "the least element of each segment"},
-    [](const Tensor& x, const Tensor& ids, const SegmentAttributes& a) {
-      return segment_extreme("segment_min", x, ids, a.segments, false);
-    }};
+constexpr Function kSegmentMax = {{.name = "segment_max",
+                                   .operands = {{.name = "x", .types = types::numbers, .shape = kElements}, kIds},
+                                   .results = {{"y", kSegments, "x's type"}},
+                                   .formula = "y[s] = max x[i], ids[i] = s",
+                                   .summary = "the greatest element of each segment"},
+                                  [](const Tensor& x, const Tensor& ids, const SegmentAttributes& a) {
+                                    return segment_extreme("segment_max", x, ids, a.segments, true);
+                                  }};
+constexpr Function kSegmentMin = {{.name = "segment_min",
+                                   .operands = {{.name = "x", .types = types::numbers, .shape = kElements}, kIds},
+                                   .results = {{"y", kSegments, "x's type"}},
+                                   .formula = "y[s] = min x[i], ids[i] = s",
+                                   .summary = "the least element of each segment"},
+                                  [](const Tensor& x, const Tensor& ids, const SegmentAttributes& a) {
+                                    return segment_extreme("segment_min", x, ids, a.segments, false);
+                                  }};
 constexpr Function kSegmentSoftmax = {
     {.name = "segment_softmax",
      .operands = {{.name = "x", .types = types::floats, .shape = kElements}, kIds},
@@ -208,16 +204,15 @@ constexpr Function kPartition = {
       check_place("partition", x, a.k, a.axis);
       return sort(x, a.axis);
     }};
-constexpr Function kArgpartition = {
-    {.name = "argpartition",
-     .operands = {{"x"}},
-     .results = {{"y", "x's shape", kPositionType}},
-     .formula = "x[y] = partition(x, k)",
-     .summary = "the positions from which partition takes its elements"},
-    [](const Tensor& x, const PartitionAttributes& a) {
-      check_place("argpartition", x, a.k, a.axis);
-      return argsort(x, a.axis);
-    }};
+constexpr Function kArgpartition = {{.name = "argpartition",
+                                     .operands = {{"x"}},
+                                     .results = {{"y", "x's shape", kPositionType}},
+                                     .formula = "x[y] = partition(x, k)",
+                                     .summary = "the positions from which partition takes its elements"},
+                                    [](const Tensor& x, const PartitionAttributes& a) {
+                                      check_place("argpartition", x, a.k, a.axis);
+                                      return argsort(x, a.axis);
+                                    }};
 constexpr Function kLexsort = {
     {.name = "lexsort",
      .operands = {{.name = "keys", .arity = Arity::repeated}},

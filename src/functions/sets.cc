@@ -46,56 +46,52 @@ struct BincountAttributes {
 constexpr FunctionOperand set(std::string_view name) { return {.name = name, .types = types::real, .shape = "any"}; }
 constexpr FunctionResult kSet = {"y", "[count]", "the common type"};
 
-constexpr Function kIsin = {
-    {.name = "isin",
-     .operands = {set("x"), set("set")},
-     .results = {{"y", "x's shape", "bool"}},
-     .formula = "y = x ∈ set",
-     .summary = "whether each element of x is among those of the set"},
-    [](const Tensor& x, const Tensor& set, const IsinAttributes& a) {
-      const auto [from, among, type] = sets("isin", x, set);
-      const std::int64_t n = among.size();
-      if (n == 0) return broadcast_to(Graph::scalar(a.inverted ? 1 : 0, DType::boolean), x.shape());
-      const Tensor sorted = sort(among);
-      const Tensor at = gather(sorted, minimum(searchsorted(sorted, from), n - 1));
-      return reshape(a.inverted ? at != from : at == from, x.shape());
-    }};
-constexpr Function kIntersect1d = {
-    {.name = "intersect1d",
-     .operands = {set("a"), set("b")},
-     .results = {kSet},
-     .formula = "y = a ∩ b",
-     .summary = "the values that are in both"},
-    [](const Tensor& a, const Tensor& b) { return members("intersect1d", a, b, true); }};
-constexpr Function kSetdiff1d = {
-    {.name = "setdiff1d",
-     .operands = {set("a"), set("b")},
-     .results = {kSet},
-     .formula = "y = a ∖ b",
-     .summary = "the values of a that are not in b"},
-    [](const Tensor& a, const Tensor& b) { return members("setdiff1d", a, b, false); }};
-constexpr Function kUnion1d = {
-    {.name = "union1d",
-     .operands = {set("a"), set("b")},
-     .results = {kSet},
-     .formula = "y = a ∪ b",
-     .summary = "the values that are in one of them, or in both"},
-    [](const Tensor& a, const Tensor& b) {
-      const auto [x, y, type] = sets("union1d", a, b);
-      return cast(unique(concat({x, y}, 0)).values, type);
-    }};
-constexpr Function kSetxor1d = {
-    {.name = "setxor1d",
-     .operands = {set("a"), set("b")},
-     .results = {kSet},
-     .formula = "y = (a ∖ b) ∪ (b ∖ a)",
-     .summary = "the values that are in exactly one of them"},
-    [](const Tensor& a, const Tensor& b) {
-      const auto [x, y, type] = sets("setxor1d", a, b);
-      // What is in both occurs twice.
-      const Unique all = unique(concat({unique(x).values, unique(y).values}, 0));
-      return cast(compress(all.counts == 1, all.values), type);
-    }};
+constexpr Function kIsin = {{.name = "isin",
+                             .operands = {set("x"), set("set")},
+                             .results = {{"y", "x's shape", "bool"}},
+                             .formula = "y = x ∈ set",
+                             .summary = "whether each element of x is among those of the set"},
+                            [](const Tensor& x, const Tensor& set, const IsinAttributes& a) {
+                              const auto [from, among, type] = sets("isin", x, set);
+                              const std::int64_t n = among.size();
+                              if (n == 0)
+                                return broadcast_to(Graph::scalar(a.inverted ? 1 : 0, DType::boolean), x.shape());
+                              const Tensor sorted = sort(among);
+                              const Tensor at = gather(sorted, minimum(searchsorted(sorted, from), n - 1));
+                              return reshape(a.inverted ? at != from : at == from, x.shape());
+                            }};
+constexpr Function kIntersect1d = {{.name = "intersect1d",
+                                    .operands = {set("a"), set("b")},
+                                    .results = {kSet},
+                                    .formula = "y = a ∩ b",
+                                    .summary = "the values that are in both"},
+                                   [](const Tensor& a, const Tensor& b) { return members("intersect1d", a, b, true); }};
+constexpr Function kSetdiff1d = {{.name = "setdiff1d",
+                                  .operands = {set("a"), set("b")},
+                                  .results = {kSet},
+                                  .formula = "y = a ∖ b",
+                                  .summary = "the values of a that are not in b"},
+                                 [](const Tensor& a, const Tensor& b) { return members("setdiff1d", a, b, false); }};
+constexpr Function kUnion1d = {{.name = "union1d",
+                                .operands = {set("a"), set("b")},
+                                .results = {kSet},
+                                .formula = "y = a ∪ b",
+                                .summary = "the values that are in one of them, or in both"},
+                               [](const Tensor& a, const Tensor& b) {
+                                 const auto [x, y, type] = sets("union1d", a, b);
+                                 return cast(unique(concat({x, y}, 0)).values, type);
+                               }};
+constexpr Function kSetxor1d = {{.name = "setxor1d",
+                                 .operands = {set("a"), set("b")},
+                                 .results = {kSet},
+                                 .formula = "y = (a ∖ b) ∪ (b ∖ a)",
+                                 .summary = "the values that are in exactly one of them"},
+                                [](const Tensor& a, const Tensor& b) {
+                                  const auto [x, y, type] = sets("setxor1d", a, b);
+                                  // What is in both occurs twice.
+                                  const Unique all = unique(concat({unique(x).values, unique(y).values}, 0));
+                                  return cast(compress(all.counts == 1, all.values), type);
+                                }};
 
 constexpr Function kBincount = {
     {.name = "bincount",

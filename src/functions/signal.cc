@@ -298,25 +298,19 @@ constexpr Function kHannWindow = {
      .results = {kWindow},
      .formula = "y[k] = (1 - cos(2πk / N)) / 2",
      .summary = kWindowSummary},
-    [](const WindowAttributes& a) {
-      return cosine_window("hann_window", a, {0.5, 0.5});
-    }};
+    [](const WindowAttributes& a) { return cosine_window("hann_window", a, {0.5, 0.5}); }};
 constexpr Function kHammingWindow = {
     {.name = "hamming_window",
      .results = {kWindow},
      .formula = "y[k] = 0.54 - 0.46 cos(2πk / N)",
      .summary = kWindowSummary},
-    [](const WindowAttributes& a) {
-      return cosine_window("hamming_window", a, {0.54, 0.46});
-    }};
+    [](const WindowAttributes& a) { return cosine_window("hamming_window", a, {0.54, 0.46}); }};
 constexpr Function kBlackmanWindow = {
     {.name = "blackman_window",
      .results = {kWindow},
      .formula = "y[k] = 0.42 - 0.5 cos(2πk / N) + 0.08 cos(4πk / N)",
      .summary = kWindowSummary},
-    [](const WindowAttributes& a) {
-      return cosine_window("blackman_window", a, {0.42, 0.5, 0.08});
-    }};
+    [](const WindowAttributes& a) { return cosine_window("blackman_window", a, {0.42, 0.5, 0.08}); }};
 constexpr Function kBlackmanHarrisWindow = {
     {.name = "blackman_harris_window",
      .results = {kWindow},
@@ -326,13 +320,9 @@ constexpr Function kBlackmanHarrisWindow = {
       return cosine_window("blackman_harris_window", a, {0.35875, 0.48829, 0.14128, 0.01168});
     }};
 constexpr Function kBartlettWindow = {
-    {.name = "bartlett_window",
-     .results = {kWindow},
-     .formula = "y[k] = 1 - |2k / N - 1|",
-     .summary = kWindowSummary},
+    {.name = "bartlett_window", .results = {kWindow}, .formula = "y[k] = 1 - |2k / N - 1|", .summary = kWindowSummary},
     [](const WindowAttributes& a) {
-      return window_of("bartlett_window", a,
-                       [](double k, double length) { return 1 - std::abs(2 * k / length - 1); });
+      return window_of("bartlett_window", a, [](double k, double length) { return 1 - std::abs(2 * k / length - 1); });
     }};
 constexpr Function kKaiserWindow = {
     {.name = "kaiser_window",
@@ -348,30 +338,29 @@ constexpr Function kKaiserWindow = {
         return scaled_bessel_i0(largest * root) / whole * std::exp(-largest * x * x / (1 + root));
       });
     }};
-constexpr Function kGaussianWindow = {
-    {.name = "gaussian_window",
-     .results = {kWindow},
-     .formula = "y[k] = exp(-((k - N / 2) / deviation)² / 2)",
-     .summary = kWindowSummary},
-    [](const GaussianAttributes& a) {
-      require_finite("gaussian_window", "deviation", a.deviation, a.deviation > 0);
-      return window_of("gaussian_window", a, [&](double k, double length) {
-        const double x = (k - length / 2) / a.deviation;
-        return std::exp(-x * x / 2);
-      });
-    }};
-constexpr Function kTukeyWindow = {
-    {.name = "tukey_window",
-     .results = {kWindow},
-     .formula = "y[k] = (1 - cos(π min(1, u / alpha))) / 2, u = 1 - |2k / N - 1|",
-     .summary = kWindowSummary},
-    [](const TukeyAttributes& a) {
-      require_finite("tukey_window", "alpha", a.alpha, a.alpha >= 0 && a.alpha <= 1);
-      return window_of("tukey_window", a, [&](double k, double length) {
-        const double x = std::min(k, length - k) / length * 2;  // from 0 at the ends to 1 in the middle
-        return x >= a.alpha ? 1 : (1 - std::cos(std::numbers::pi * x / a.alpha)) / 2;
-      });
-    }};
+constexpr Function kGaussianWindow = {{.name = "gaussian_window",
+                                       .results = {kWindow},
+                                       .formula = "y[k] = exp(-((k - N / 2) / deviation)² / 2)",
+                                       .summary = kWindowSummary},
+                                      [](const GaussianAttributes& a) {
+                                        require_finite("gaussian_window", "deviation", a.deviation, a.deviation > 0);
+                                        return window_of("gaussian_window", a, [&](double k, double length) {
+                                          const double x = (k - length / 2) / a.deviation;
+                                          return std::exp(-x * x / 2);
+                                        });
+                                      }};
+constexpr Function kTukeyWindow = {{.name = "tukey_window",
+                                    .results = {kWindow},
+                                    .formula = "y[k] = (1 - cos(π min(1, u / alpha))) / 2, u = 1 - |2k / N - 1|",
+                                    .summary = kWindowSummary},
+                                   [](const TukeyAttributes& a) {
+                                     require_finite("tukey_window", "alpha", a.alpha, a.alpha >= 0 && a.alpha <= 1);
+                                     return window_of("tukey_window", a, [&](double k, double length) {
+                                       const double x = std::min(k, length - k) / length *
+                                                        2;  // from 0 at the ends to 1 in the middle
+                                       return x >= a.alpha ? 1 : (1 - std::cos(std::numbers::pi * x / a.alpha)) / 2;
+                                     });
+                                   }};
 
 // ---- Short-time Fourier transforms
 
@@ -534,9 +523,10 @@ constexpr Function kFftConvolve = {
       const Tensor product = transformed(a) * transformed(b);
       const Tensor y = is_complex ? ifft(product, fast, from_end) : irfft(product, fast, from_end);
       const std::int64_t least = std::min(n, m);
-      const auto [begin, count] = options.mode == ConvolveMode::full   ? std::pair(std::int64_t{0}, n + m - 1)
-                                  : options.mode == ConvolveMode::same ? std::pair((m - 1) / 2, n)
-                                                                       : std::pair(least - 1, std::max(n, m) - least + 1);
+      const auto [begin, count] = options.mode == ConvolveMode::full ? std::pair(std::int64_t{0}, n + m - 1)
+                                  : options.mode == ConvolveMode::same
+                                      ? std::pair((m - 1) / 2, n)
+                                      : std::pair(least - 1, std::max(n, m) - least + 1);
       const DType common = result_type(a.dtype(), b.dtype());
       const Tensor part = slice(y, from_end, begin, begin + count);
       return is_floating(common) ? cast(part, common) : part;

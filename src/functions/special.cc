@@ -88,8 +88,7 @@ Tensor of_one(ScalarOp op, const Operand& x) {
 
 // x log(offset + y), with 0 in place of the NaN of 0 · log.
 template <class Log>
-Tensor times_log(std::string_view function, const TensorLike& x, const TensorLike& y, double lowest,
-                 const Log& log) {
+Tensor times_log(std::string_view function, const TensorLike& x, const TensorLike& y, double lowest, const Log& log) {
   const DType type = averaged(result_type_for(function, std::array{&x, &y}));
   const Tensor a = accumulated(as_tensor(function, x, type)), b = accumulated(as_tensor(function, y, type));
   const Tensor zero = (a == 0) & ((b <= number(b, lowest)) | (b == number(b, kInfinity)));
@@ -231,16 +230,16 @@ constexpr Function kLogit = {
         return with_derivative(derivative, std::vector{y}, std::vector{v})[0];
       });
     }};
-constexpr Function kNdtr = {
-    {.name = "ndtr",
-     .operands = {kX},
-     .results = {kOfX},
-     .formula = "y = ½ erfc(-x / √2)",
-     .summary = "the probability that a standard normal number is below x"},
-    [](const Tensor& x) {
-      return of_floats(
-          x, [](const Tensor& v) { return erfc(v * number(v, -1 / std::numbers::sqrt2)) * number(v, 0.5); });
-    }};
+constexpr Function kNdtr = {{.name = "ndtr",
+                             .operands = {kX},
+                             .results = {kOfX},
+                             .formula = "y = ½ erfc(-x / √2)",
+                             .summary = "the probability that a standard normal number is below x"},
+                            [](const Tensor& x) {
+                              return of_floats(x, [](const Tensor& v) {
+                                return erfc(v * number(v, -1 / std::numbers::sqrt2)) * number(v, 0.5);
+                              });
+                            }};
 constexpr Function kLogNdtr = {
     {.name = "log_ndtr",
      .operands = {kX},
@@ -406,34 +405,30 @@ constexpr Function kPolygamma = {{.name = "polygamma",
                                    if (order == 0) return digamma(x);
                                    return of_floats(x, [order](const Tensor& v) { return polygamma_of(v, order); });
                                  }};
-constexpr Function kI0 = {
-    {.name = "i0",
-     .operands = {kX},
-     .results = {kOfX},
-     .formula = "y = I₀(x)",
-     .summary = "the modified Bessel function of the first kind of order 0"},
-    [](const Tensor& x) { return bessel(x, 0, false); }};
-constexpr Function kI0e = {
-    {.name = "i0e",
-     .operands = {kX},
-     .results = {kOfX},
-     .formula = "y = exp(-|x|) · I₀(x)",
-     .summary = "i0 without overflow"},
-    [](const Tensor& x) { return bessel(x, 0, true); }};
-constexpr Function kI1 = {
-    {.name = "i1",
-     .operands = {kX},
-     .results = {kOfX},
-     .formula = "y = I₁(x)",
-     .summary = "the modified Bessel function of the first kind of order 1"},
-    [](const Tensor& x) { return bessel(x, 1, false); }};
-constexpr Function kI1e = {
-    {.name = "i1e",
-     .operands = {kX},
-     .results = {kOfX},
-     .formula = "y = exp(-|x|) · I₁(x)",
-     .summary = "i1 without overflow"},
-    [](const Tensor& x) { return bessel(x, 1, true); }};
+constexpr Function kI0 = {{.name = "i0",
+                           .operands = {kX},
+                           .results = {kOfX},
+                           .formula = "y = I₀(x)",
+                           .summary = "the modified Bessel function of the first kind of order 0"},
+                          [](const Tensor& x) { return bessel(x, 0, false); }};
+constexpr Function kI0e = {{.name = "i0e",
+                            .operands = {kX},
+                            .results = {kOfX},
+                            .formula = "y = exp(-|x|) · I₀(x)",
+                            .summary = "i0 without overflow"},
+                           [](const Tensor& x) { return bessel(x, 0, true); }};
+constexpr Function kI1 = {{.name = "i1",
+                           .operands = {kX},
+                           .results = {kOfX},
+                           .formula = "y = I₁(x)",
+                           .summary = "the modified Bessel function of the first kind of order 1"},
+                          [](const Tensor& x) { return bessel(x, 1, false); }};
+constexpr Function kI1e = {{.name = "i1e",
+                            .operands = {kX},
+                            .results = {kOfX},
+                            .formula = "y = exp(-|x|) · I₁(x)",
+                            .summary = "i1 without overflow"},
+                           [](const Tensor& x) { return bessel(x, 1, true); }};
 
 }  // namespace
 

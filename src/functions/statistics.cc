@@ -263,52 +263,49 @@ constexpr std::string_view kSameOrF32 = "x's type; of integers and bool f32";
 
 // ---- Order
 
-constexpr Function kMedian = {
-    {.name = "median",
-     .operands = {{"x", types::real}},
-     .results = {{"y", kReducedShape, kSameOrF32}},
-     .formula = "y = quantile(x, 0.5)",
-     .summary = "the element in the middle, or the mean of the two there"},
-    [](const Tensor& x, const ReductionAttributes& a) {
-      return one_quantile("median", x, 0.5, a.axes, QuantileMethod::linear, a.keep_dims, false);
-    }};
-constexpr Function kNanmedian = {
-    {.name = "nanmedian",
-     .operands = {{"x", types::real}},
-     .results = {{"y", kReducedShape, kSameOrF32}},
-     .formula = "y = nanquantile(x, 0.5)",
-     .summary = "the median of the elements that are not NaN"},
-    [](const Tensor& x, const ReductionAttributes& a) {
-      return one_quantile("nanmedian", x, 0.5, a.axes, QuantileMethod::linear, a.keep_dims, true);
-    }};
-constexpr Function kQuantile = {
-    {.name = "quantile",
-     .operands = {{"x", types::real}},
-     .results = {{"y", kReducedShape, kSameOrF32}},
-     .formula = "#{x ≤ y} ≥ q · #x",
-     .summary = "what a share q of the elements is not above"},
-    [](const Tensor& x, const QuantileAttributes& a) {
-      return one_quantile("quantile", x, a.q, a.axes, a.method, a.keep_dims, false);
-    }};
-constexpr Function kNanquantile = {
-    {.name = "nanquantile",
-     .operands = {{"x", types::real}},
-     .results = {{"y", kReducedShape, kSameOrF32}},
-     .formula = "#{x ≤ y} ≥ q · #x",
-     .summary = "the quantile of the elements that are not NaN"},
-    [](const Tensor& x, const QuantileAttributes& a) {
-      return one_quantile("nanquantile", x, a.q, a.axes, a.method, a.keep_dims, true);
-    }};
-constexpr Function kQuantiles = {
-    {.name = "quantiles",
-     .operands = {{"x", types::real}},
-     .results = {{"y", "[quantiles, …], then as quantile", kSameOrF32}},
-     .formula = "y[i] = quantile(x, q[i])",
-     .summary = "several quantiles, along a new first axis",
-     .form_of = "quantile"},
-    [](const Tensor& x, const QuantilesAttributes& a) {
-      return quantiles("quantile", x, a.q, a.axes, a.method, a.keep_dims, false);
-    }};
+constexpr Function kMedian = {{.name = "median",
+                               .operands = {{"x", types::real}},
+                               .results = {{"y", kReducedShape, kSameOrF32}},
+                               .formula = "y = quantile(x, 0.5)",
+                               .summary = "the element in the middle, or the mean of the two there"},
+                              [](const Tensor& x, const ReductionAttributes& a) {
+                                return one_quantile("median", x, 0.5, a.axes, QuantileMethod::linear, a.keep_dims,
+                                                    false);
+                              }};
+constexpr Function kNanmedian = {{.name = "nanmedian",
+                                  .operands = {{"x", types::real}},
+                                  .results = {{"y", kReducedShape, kSameOrF32}},
+                                  .formula = "y = nanquantile(x, 0.5)",
+                                  .summary = "the median of the elements that are not NaN"},
+                                 [](const Tensor& x, const ReductionAttributes& a) {
+                                   return one_quantile("nanmedian", x, 0.5, a.axes, QuantileMethod::linear, a.keep_dims,
+                                                       true);
+                                 }};
+constexpr Function kQuantile = {{.name = "quantile",
+                                 .operands = {{"x", types::real}},
+                                 .results = {{"y", kReducedShape, kSameOrF32}},
+                                 .formula = "#{x ≤ y} ≥ q · #x",
+                                 .summary = "what a share q of the elements is not above"},
+                                [](const Tensor& x, const QuantileAttributes& a) {
+                                  return one_quantile("quantile", x, a.q, a.axes, a.method, a.keep_dims, false);
+                                }};
+constexpr Function kNanquantile = {{.name = "nanquantile",
+                                    .operands = {{"x", types::real}},
+                                    .results = {{"y", kReducedShape, kSameOrF32}},
+                                    .formula = "#{x ≤ y} ≥ q · #x",
+                                    .summary = "the quantile of the elements that are not NaN"},
+                                   [](const Tensor& x, const QuantileAttributes& a) {
+                                     return one_quantile("nanquantile", x, a.q, a.axes, a.method, a.keep_dims, true);
+                                   }};
+constexpr Function kQuantiles = {{.name = "quantiles",
+                                  .operands = {{"x", types::real}},
+                                  .results = {{"y", "[quantiles, …], then as quantile", kSameOrF32}},
+                                  .formula = "y[i] = quantile(x, q[i])",
+                                  .summary = "several quantiles, along a new first axis",
+                                  .form_of = "quantile"},
+                                 [](const Tensor& x, const QuantilesAttributes& a) {
+                                   return quantiles("quantile", x, a.q, a.axes, a.method, a.keep_dims, false);
+                                 }};
 constexpr Function kNanquantiles = {
     {.name = "nanquantiles",
      .operands = {{"x", types::real}},
@@ -378,43 +375,42 @@ constexpr Function kNanmax = {
      .formula = "y = max x",
      .summary = "the greatest element that is not NaN"},
     [](const Tensor& x, const ReductionAttributes& a) { return extreme(ReduceKind::max, x, a.axes, a.keep_dims); }};
-constexpr Function kNanmean = {
-    {.name = "nanmean",
-     .operands = {{"x", types::real}},
-     .results = {{"y", kReducedShape, kSameOrF32}},
-     .formula = "y = Σ x / #x",
-     .summary = "the mean of the elements that are not NaN"},
-    [](const Tensor& x, const ReductionAttributes& a) {
-      if (!is_floating(x.dtype())) return mean(x, a.axes, a.keep_dims);
-      const Numbers n(accumulated(x), a.axes);
-      return n.result(n.scale.undone(n.mean), a.keep_dims, x.dtype());
-    }};
-constexpr Function kNanvar = {
-    {.name = "nanvar",
-     .operands = {{"x", types::real}},
-     .results = {{"y", kReducedShape, kSameOrF32}},
-     .formula = "y = Σ (x - nanmean(x))² / (#x - correction)",
-     .summary = "the variance of the elements that are not NaN"},
-    [](const Tensor& x, const MomentAttributes& a) {
-      kernels::check_correction("nanvar", a.correction);
-      if (!is_floating(x.dtype())) return variance(x, a.axes, a.correction, a.keep_dims);
-      const Numbers n(accumulated(x), a.axes);
-      return n.result(n.scale.undone(n.scale.undone(n.variance(a.correction))), a.keep_dims, x.dtype());
-    }};
-constexpr Function kNanstd = {
-    {.name = "nanstd",
-     .operands = {{"x", types::real}},
-     .results = {{"y", kReducedShape, kSameOrF32}},
-     .formula = "y = sqrt(nanvar(x))",
-     .summary = "the standard deviation of the elements that are not NaN"},
-    [](const Tensor& x, const MomentAttributes& a) {
-      kernels::check_correction("nanstd", a.correction);
-      if (!is_floating(x.dtype())) return deviation(x, a.axes, a.correction, a.keep_dims);
-      const Numbers n(accumulated(x), a.axes);
-      // Its derivative counts as 0 where nothing varies, as that of deviation().
-      const Tensor variance = n.variance(a.correction), none = variance == 0;
-      return n.result(n.scale.undone(select(none, 0, sqrt(select(none, 1, variance)))), a.keep_dims, x.dtype());
-    }};
+constexpr Function kNanmean = {{.name = "nanmean",
+                                .operands = {{"x", types::real}},
+                                .results = {{"y", kReducedShape, kSameOrF32}},
+                                .formula = "y = Σ x / #x",
+                                .summary = "the mean of the elements that are not NaN"},
+                               [](const Tensor& x, const ReductionAttributes& a) {
+                                 if (!is_floating(x.dtype())) return mean(x, a.axes, a.keep_dims);
+                                 const Numbers n(accumulated(x), a.axes);
+                                 return n.result(n.scale.undone(n.mean), a.keep_dims, x.dtype());
+                               }};
+constexpr Function kNanvar = {{.name = "nanvar",
+                               .operands = {{"x", types::real}},
+                               .results = {{"y", kReducedShape, kSameOrF32}},
+                               .formula = "y = Σ (x - nanmean(x))² / (#x - correction)",
+                               .summary = "the variance of the elements that are not NaN"},
+                              [](const Tensor& x, const MomentAttributes& a) {
+                                kernels::check_correction("nanvar", a.correction);
+                                if (!is_floating(x.dtype())) return variance(x, a.axes, a.correction, a.keep_dims);
+                                const Numbers n(accumulated(x), a.axes);
+                                return n.result(n.scale.undone(n.scale.undone(n.variance(a.correction))), a.keep_dims,
+                                                x.dtype());
+                              }};
+constexpr Function kNanstd = {{.name = "nanstd",
+                               .operands = {{"x", types::real}},
+                               .results = {{"y", kReducedShape, kSameOrF32}},
+                               .formula = "y = sqrt(nanvar(x))",
+                               .summary = "the standard deviation of the elements that are not NaN"},
+                              [](const Tensor& x, const MomentAttributes& a) {
+                                kernels::check_correction("nanstd", a.correction);
+                                if (!is_floating(x.dtype())) return deviation(x, a.axes, a.correction, a.keep_dims);
+                                const Numbers n(accumulated(x), a.axes);
+                                // Its derivative counts as 0 where nothing varies, as that of deviation().
+                                const Tensor variance = n.variance(a.correction), none = variance == 0;
+                                return n.result(n.scale.undone(select(none, 0, sqrt(select(none, 1, variance)))),
+                                                a.keep_dims, x.dtype());
+                              }};
 constexpr Function kNanargmin = {
     {.name = "nanargmin",
      .operands = {{"x", types::real}},
@@ -467,25 +463,23 @@ constexpr Function kNanToNum = {
       if (!is_floating(x.dtype())) return x;
       const double most = finfo(x.dtype()).max;
       const bool is_symmetric = !a.positive_infinity && !a.negative_infinity;
-      const Tensor infinite = is_symmetric
-                                  ? copysign(Graph::scalar(most, x.dtype()), x)
-                                  : select(x > 0, Graph::scalar(a.positive_infinity.value_or(most), x.dtype()),
-                                           Graph::scalar(a.negative_infinity.value_or(-most), x.dtype()));
+      const Tensor infinite = is_symmetric ? copysign(Graph::scalar(most, x.dtype()), x)
+                                           : select(x > 0, Graph::scalar(a.positive_infinity.value_or(most), x.dtype()),
+                                                    Graph::scalar(a.negative_infinity.value_or(-most), x.dtype()));
       return select(is_finite(x), x, select(is_nan(x), Graph::scalar(a.nan, x.dtype()), infinite));
     }};
 
 // ---- Spread, means with weights, covariances
 
-constexpr Function kPtp = {
-    {.name = "ptp",
-     .operands = {{"x", types::real}},
-     .results = {{"y", kReducedShape, kSameType}},
-     .formula = "y = max(x) - min(x)",
-     .summary = "the greatest element less the least one"},
-    [](const Tensor& x, const ReductionAttributes& a) {
-      require_elements("ptp", x, a.axes);
-      return max(x, a.axes, a.keep_dims) - min(x, a.axes, a.keep_dims);
-    }};
+constexpr Function kPtp = {{.name = "ptp",
+                            .operands = {{"x", types::real}},
+                            .results = {{"y", kReducedShape, kSameType}},
+                            .formula = "y = max(x) - min(x)",
+                            .summary = "the greatest element less the least one"},
+                           [](const Tensor& x, const ReductionAttributes& a) {
+                             require_elements("ptp", x, a.axes);
+                             return max(x, a.axes, a.keep_dims) - min(x, a.axes, a.keep_dims);
+                           }};
 constexpr Function kAverage = {
     {.name = "average",
      .operands = {{"x"}, {.name = "weights", .shape = "x's shape, or [elements along the axis]"}},
@@ -587,24 +581,24 @@ constexpr Function kCov = {
       const Tensor y = RangeScale::undone_products(products, variables.scale);
       return cast(x.rank() == 1 ? reshape(y, {}) : y, averaged(x.dtype()));
     }};
-constexpr Function kCorrcoef = {
-    {.name = "corrcoef",
-     .operands = {kObservations},
-     .results = {{"y", "[variables, variables]; of x of rank 1 []", kSameOrF32}},
-     .formula = "y[i, j] = cov(x)[i, j] / sqrt(cov(x)[i, i] · cov(x)[j, j])",
-     .summary = "the correlations of variables"},
-    [](const Tensor& x) {
-      const Tensor v = variables_of(x).centred([](const Tensor& t) { return mean(t, 1, true); });
-      const Tensor c = matmul(v, v.T());
-      Tensor y = c / c;
-      if (x.rank() == 2) {
-        const Tensor deviations = sqrt(diagonal(c));
-        const Tensor r = c / expand_dims(deviations, 1) / deviations;
-        // Cut by comparisons, and so of NaN itself with its derivatives.
-        y = select(r >= 1, 1, select(r <= -1, -1, r));
-      }
-      return cast(x.rank() == 1 ? reshape(y, {}) : y, averaged(x.dtype()));
-    }};
+constexpr Function kCorrcoef = {{.name = "corrcoef",
+                                 .operands = {kObservations},
+                                 .results = {{"y", "[variables, variables]; of x of rank 1 []", kSameOrF32}},
+                                 .formula = "y[i, j] = cov(x)[i, j] / sqrt(cov(x)[i, i] · cov(x)[j, j])",
+                                 .summary = "the correlations of variables"},
+                                [](const Tensor& x) {
+                                  const Tensor v =
+                                      variables_of(x).centred([](const Tensor& t) { return mean(t, 1, true); });
+                                  const Tensor c = matmul(v, v.T());
+                                  Tensor y = c / c;
+                                  if (x.rank() == 2) {
+                                    const Tensor deviations = sqrt(diagonal(c));
+                                    const Tensor r = c / expand_dims(deviations, 1) / deviations;
+                                    // Cut by comparisons, and so of NaN itself with its derivatives.
+                                    y = select(r >= 1, 1, select(r <= -1, -1, r));
+                                  }
+                                  return cast(x.rank() == 1 ? reshape(y, {}) : y, averaged(x.dtype()));
+                                }};
 
 }  // namespace
 

@@ -11,8 +11,8 @@ namespace weft::gpu {
 
 // The parameters' part of a bind group: a range of a uniform buffer that a dynamic offset moves.
 struct ParamRange {
-  wgpu::Buffer buffer;       // null without parameters
-  std::uint32_t size = 0;    // bytes
+  wgpu::Buffer buffer;     // null without parameters
+  std::uint32_t size = 0;  // bytes
 };
 
 struct BoundRange {

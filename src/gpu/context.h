@@ -87,9 +87,9 @@ class Context : public std::enable_shared_from_this<Context> {
   wgpu::Limits limits;
   Capabilities capabilities;
   bool validation = true;
-  bool owned = false;                  // opened by Weft, which set its callbacks
-  bool timed_wait = false;             // the instance can block
-  std::weak_ptr<Device::Impl> opened;  // the device that this is of, while it is open
+  bool owned = false;                           // opened by Weft, which set its callbacks
+  bool timed_wait = false;                      // the instance can block
+  std::weak_ptr<Device::Impl> opened;           // the device that this is of, while it is open
   std::atomic<std::uint64_t> passed_tests = 0;  // self-tests of it in this process (gpu/self_test.h)
 
   // Of callbacks that come whenever the device is driven; a caller's device is driven by the caller's instance.

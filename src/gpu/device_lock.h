@@ -33,9 +33,7 @@ class DeviceLock {
     owner_.store({}, std::memory_order_relaxed);
     mutex_.unlock();
   }
-  bool held_by_this_thread() const {
-    return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
-  }
+  bool held_by_this_thread() const { return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
   // True if other threads wait for it.
   bool wanted() const { return wanted_.load(std::memory_order_relaxed) > 0; }
 

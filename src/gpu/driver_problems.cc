@@ -93,9 +93,10 @@ constexpr const char* kNvidiaManifests[] = {"/usr/local/nvidia/share/vulkan/icd.
 std::vector<std::string> driver_problems() {
   std::vector<std::string> problems;
   if (const auto why = cannot_load("libvulkan.so.1")) {
-    problems.push_back(std::format("Vulkan's loader cannot be loaded: {}; Debian and Ubuntu have it in the package "
-                                   "libvulkan1, Fedora in vulkan-loader",
-                                   *why));
+    problems.push_back(
+        std::format("Vulkan's loader cannot be loaded: {}; Debian and Ubuntu have it in the package "
+                    "libvulkan1, Fedora in vulkan-loader",
+                    *why));
   }
   bool nvidia = false;
   for (const path& manifest : manifests()) {

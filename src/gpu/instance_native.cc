@@ -46,8 +46,8 @@ constexpr wgpu::BackendType kBackends[] = {wgpu::BackendType::Vulkan, wgpu::Back
 // The first three have WebGPU's core level; starting OpenGL only to list its adapters takes tens of milliseconds.
 constexpr std::span<const wgpu::BackendType> kCoreBackends = std::span(kBackends).first(3);
 
-// Drivers of OpenGL stay loaded. Dawn unloads them with the adapters that it has listed; a thread of Mesa's that has not
-// begun to run by then would begin at an address where no code is any more.
+// Drivers of OpenGL stay loaded. Dawn unloads them with the adapters that it has listed; a thread of Mesa's that has
+// not begun to run by then would begin at an address where no code is any more.
 void keep_opengl_loaded() { [[maybe_unused]] static const auto absent = cannot_load("libEGL.so"); }
 
 std::vector<dawn::native::Adapter> enumerate(wgpu::FeatureLevel level, wgpu::BackendType backend) {

@@ -10,8 +10,8 @@ namespace weft::gpu {
 std::uint32_t param_range(const Context& context, std::size_t bytes) {
   constexpr std::uint32_t kSmallestWindow = 256;
   const std::uint64_t window = std::max<std::uint64_t>(std::bit_ceil(bytes), kSmallestWindow);
-  const std::uint64_t most = std::min<std::uint64_t>(context.limits.maxUniformBufferBindingSize,
-                                                     ParamPages::kPageBytes);
+  const std::uint64_t most =
+      std::min<std::uint64_t>(context.limits.maxUniformBufferBindingSize, ParamPages::kPageBytes);
   if (window > most) {
     throw InvalidArgument("{} bytes of parameters; a dispatch takes up to {}", bytes, std::bit_floor(most));
   }

@@ -12,8 +12,8 @@ namespace weft::gpu {
 namespace {
 
 bool is_drivers(std::string_view line) {
-  for (const std::string_view start : {"Warning: ", "Error: ", "    at ", " - While ", "libEGL ", "MESA", "ERROR: [",
-                                       "WARNING: ", "INFO: "}) {
+  for (const std::string_view start :
+       {"Warning: ", "Error: ", "    at ", " - While ", "libEGL ", "MESA", "ERROR: [", "WARNING: ", "INFO: "}) {
     if (line.starts_with(start)) return true;
   }
   return line.empty();
@@ -24,8 +24,10 @@ void sort_out(std::string_view rest) {
     const std::size_t end = rest.find('\n');
     const std::string_view line = rest.substr(0, end);
     rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
-    if (!is_drivers(line)) std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
-    else if (!line.empty()) log(LogLevel::debug, "driver: {}", line);
+    if (!is_drivers(line))
+      std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+    else if (!line.empty())
+      log(LogLevel::debug, "driver: {}", line);
   }
 }
 

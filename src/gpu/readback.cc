@@ -120,7 +120,8 @@ ReadBytes PendingRead::take() {
     throw DeviceLost("reading back: the device was closed before the values were read");
   }
   // A browser's bytes are copied into the program's memory, which may have no place for them.
-  if (!p || size > std::numeric_limits<std::size_t>::max()) throw OutOfMemory("reading back: no {} bytes to be had", size);
+  if (!p || size > std::numeric_limits<std::size_t>::max())
+    throw OutOfMemory("reading back: no {} bytes to be had", size);
   // Closing the device would take the memory away.
   struct Held {
     std::shared_ptr<ReadBatch> batch;
@@ -128,7 +129,8 @@ ReadBytes PendingRead::take() {
   };
   auto held_memory = std::make_shared<const Held>(batch, context_->opened.lock());
   if (!held_memory->device) throw DeviceLost("reading back: the device was closed before the values were read");
-  return ReadBytes({static_cast<const std::byte*>(p) + (offset - start), static_cast<std::size_t>(size)}, std::move(held_memory));
+  return ReadBytes({static_cast<const std::byte*>(p) + (offset - start), static_cast<std::size_t>(size)},
+                   std::move(held_memory));
 }
 
 Readback future_of(std::shared_ptr<PendingRead> read) {

@@ -90,11 +90,9 @@ void order_by_score(std::vector<FoundAdapter>& adapters, const std::function<dou
       double& s = scores[adapters[i].info.name];
       if (s == 0) s = score(adapters[i]);
     }
-    std::stable_sort(adapters.begin() + static_cast<std::ptrdiff_t>(first),
-                     adapters.begin() + static_cast<std::ptrdiff_t>(last),
-                     [&](const FoundAdapter& a, const FoundAdapter& b) {
-                       return scores[a.info.name] > scores[b.info.name];
-                     });
+    std::stable_sort(
+        adapters.begin() + static_cast<std::ptrdiff_t>(first), adapters.begin() + static_cast<std::ptrdiff_t>(last),
+        [&](const FoundAdapter& a, const FoundAdapter& b) { return scores[a.info.name] > scores[b.info.name]; });
   }
 }
 

@@ -12,33 +12,51 @@ namespace {
 // How a type is stored in 32-bit words, and the expressions that convert a part of a word to a value and back; `$`
 // stands for the argument.
 struct Packing {
-  std::string_view value;    // the type a value computes in
-  std::string_view widen;    // from the low `bits` of a u32
-  std::string_view narrow;   // to the low `bits` of a u32, the rest zero
+  std::string_view value;   // the type a value computes in
+  std::string_view widen;   // from the low `bits` of a u32
+  std::string_view narrow;  // to the low `bits` of a u32, the rest zero
 };
 
 Packing packing(DType dtype) {
   switch (dtype) {
-    case DType::f32: return {"f32", "bitcast<f32>($)", "bitcast<u32>($)"};
-    case DType::i32: return {"i32", "bitcast<i32>($)", "bitcast<u32>($)"};
-    case DType::u32: return {"u32", "$", "$"};
-    case DType::f16: return {"f32", "unpack2x16float($).x", "narrow_f16($)"};
-    case DType::bf16: return {"f32", "bitcast<f32>(($) << 16u)", "narrow_bf16($)"};
-    case DType::f8e4m3: return {"f32", "widen_bits($, 4u, 3u, true)", "narrow_bits($, 4u, 3u, true)"};
-    case DType::f8e5m2: return {"f32", "widen_bits($, 5u, 2u, false)", "narrow_bits($, 5u, 2u, false)"};
-    case DType::i16: return {"i32", "(i32(($) << 16u) >> 16u)", "(u32($) & 0xffffu)"};
-    case DType::u16: return {"u32", "(($) & 0xffffu)", "(($) & 0xffffu)"};
-    case DType::i8: return {"i32", "(i32(($) << 24u) >> 24u)", "(u32($) & 0xffu)"};
-    case DType::u8: return {"u32", "(($) & 0xffu)", "(($) & 0xffu)"};
-    case DType::boolean: return {"u32", "select(0u, 1u, (($) & 0xffu) != 0u)", "select(0u, 1u, ($) != 0u)"};
-    case DType::i4: return {"i32", "(i32(($) << 28u) >> 28u)", "(u32($) & 0xfu)"};
-    case DType::u4: return {"u32", "(($) & 0xfu)", "(($) & 0xfu)"};
-    case DType::i2: return {"i32", "(i32(($) << 30u) >> 30u)", "(u32($) & 0x3u)"};
-    case DType::u2: return {"u32", "(($) & 0x3u)", "(($) & 0x3u)"};
+    case DType::f32:
+      return {"f32", "bitcast<f32>($)", "bitcast<u32>($)"};
+    case DType::i32:
+      return {"i32", "bitcast<i32>($)", "bitcast<u32>($)"};
+    case DType::u32:
+      return {"u32", "$", "$"};
+    case DType::f16:
+      return {"f32", "unpack2x16float($).x", "narrow_f16($)"};
+    case DType::bf16:
+      return {"f32", "bitcast<f32>(($) << 16u)", "narrow_bf16($)"};
+    case DType::f8e4m3:
+      return {"f32", "widen_bits($, 4u, 3u, true)", "narrow_bits($, 4u, 3u, true)"};
+    case DType::f8e5m2:
+      return {"f32", "widen_bits($, 5u, 2u, false)", "narrow_bits($, 5u, 2u, false)"};
+    case DType::i16:
+      return {"i32", "(i32(($) << 16u) >> 16u)", "(u32($) & 0xffffu)"};
+    case DType::u16:
+      return {"u32", "(($) & 0xffffu)", "(($) & 0xffffu)"};
+    case DType::i8:
+      return {"i32", "(i32(($) << 24u) >> 24u)", "(u32($) & 0xffu)"};
+    case DType::u8:
+      return {"u32", "(($) & 0xffu)", "(($) & 0xffu)"};
+    case DType::boolean:
+      return {"u32", "select(0u, 1u, (($) & 0xffu) != 0u)", "select(0u, 1u, ($) != 0u)"};
+    case DType::i4:
+      return {"i32", "(i32(($) << 28u) >> 28u)", "(u32($) & 0xfu)"};
+    case DType::u4:
+      return {"u32", "(($) & 0xfu)", "(($) & 0xfu)"};
+    case DType::i2:
+      return {"i32", "(i32(($) << 30u) >> 30u)", "(u32($) & 0x3u)"};
+    case DType::u2:
+      return {"u32", "(($) & 0x3u)", "(($) & 0x3u)"};
     case DType::i64:
     case DType::u64:
-    case DType::f64: return {"vec2<u32>", "$", "$"};
-    case DType::c64: return {"vec2<f32>", "$", "$"};
+    case DType::f64:
+      return {"vec2<u32>", "$", "$"};
+    case DType::c64:
+      return {"vec2<f32>", "$", "$"};
   }
   throw InternalError("dtype {} has no WGSL form", static_cast<int>(dtype));
 }
@@ -49,8 +67,10 @@ std::string words_of(int count) { return count == 1 ? "u32" : std::format("vec{}
 std::string fill(std::string_view pattern, std::string_view argument) {
   std::string s;
   for (char c : pattern) {
-    if (c == '$') s += argument;
-    else s += c;
+    if (c == '$')
+      s += argument;
+    else
+      s += c;
   }
   return s;
 }
@@ -334,11 +354,12 @@ class Accessors {
   std::string store_edge() const {
     std::string s;
     for (const int w : {0, 1}) {
-      s += std::format("let m{0} = select(0u, 0xffffu, inside[{1}]) | select(0u, 0xffff0000u, inside[{2}]); "
-                       "let w{0} = {3}; let at{0} = {4}; if (m{0} == 0xffffffffu) {{ {5} }} "
-                       "else if (m{0} != 0u) {{ atomicAnd(&{6}[at{0}], ~m{0}); atomicOr(&{6}[at{0}], w{0} & m{0}); }} ",
-                       w, 2 * w, 2 * w + 1, packed(2 * w, 2), w == 0 ? "k >> 1u" : second_word(),
-                       set_word(std::format("at{}", w), std::format("w{}", w)), buffer_);
+      s += std::format(
+          "let m{0} = select(0u, 0xffffu, inside[{1}]) | select(0u, 0xffff0000u, inside[{2}]); "
+          "let w{0} = {3}; let at{0} = {4}; if (m{0} == 0xffffffffu) {{ {5} }} "
+          "else if (m{0} != 0u) {{ atomicAnd(&{6}[at{0}], ~m{0}); atomicOr(&{6}[at{0}], w{0} & m{0}); }} ",
+          w, 2 * w, 2 * w + 1, packed(2 * w, 2), w == 0 ? "k >> 1u" : second_word(),
+          set_word(std::format("at{}", w), std::format("w{}", w)), buffer_);
     }
     return s;
   }
@@ -349,8 +370,8 @@ class Accessors {
   std::uint32_t pair_stride_;
   Packing pack_;
   int bits_;
-  bool atomic_, words_;  // true if the buffer is an array of words; of atomic words
-  bool own_;             // true if it is an array of the values themselves, or of vec4 of them
+  bool atomic_, words_;   // true if the buffer is an array of words; of atomic words
+  bool own_;              // true if it is an array of the values themselves, or of vec4 of them
   std::string_view one_;  // element k of such an array
   std::string text_;
 };

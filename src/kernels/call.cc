@@ -38,9 +38,12 @@ constexpr std::string_view kCustom = "custom";  // whose text is the caller's
 void append_expression(std::string& key, const Expression& e) {
   for (const Expression::Node& node : e.nodes()) {
     str_append(key, name(node.op), '.', static_cast<int>(node.type));
-    if (node.op == ScalarOp::input) str_append(key, '(', node.input, ')');
-    else if (node.op == ScalarOp::constant) str_append(key, '(', node.bits, ')');
-    else str_append(key, '(', node.args[0], ',', node.args[1], ',', node.args[2], ')');
+    if (node.op == ScalarOp::input)
+      str_append(key, '(', node.input, ')');
+    else if (node.op == ScalarOp::constant)
+      str_append(key, '(', node.bits, ')');
+    else
+      str_append(key, '(', node.args[0], ',', node.args[1], ',', node.args[2], ')');
   }
   for (const int output : e.outputs()) str_append(key, '>', output);
 }
@@ -236,8 +239,7 @@ std::string Call::wgsl() const {
   templates.push_back(kernel_source(kernel_));
   std::string result = head_.wgsl();
   const bool reassociates_fp = capabilities_.reassociates_fp;
-  if (expression_)
-    result += expression_wgsl(*expression_, expression_width_, reassociates_fp, "expression", role_);
+  if (expression_) result += expression_wgsl(*expression_, expression_width_, reassociates_fp, "expression", role_);
   const DeviceForms forms = device_forms(commands_.device());
   if (expression_ && fast_path_) result += expression_fast_wgsl(*expression_, forms, reassociates_fp);
   const std::string rendered = render_templates(templates, context);

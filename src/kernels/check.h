@@ -8,8 +8,8 @@
 
 namespace weft::kernels {
 
-// Throws InvalidArgument unless the operands fit the schema of the kernel of that name. Optional ones that are not given
-// are null.
+// Throws InvalidArgument unless the operands fit the schema of the kernel of that name. Optional ones that are not
+// given are null.
 void check_views(std::string_view kernel, std::initializer_list<const View*> inputs,
                  std::initializer_list<const View*> outputs);
 

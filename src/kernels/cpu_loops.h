@@ -18,23 +18,40 @@ namespace weft::kernels {
 template <class F>
 decltype(auto) with_type(DType type, F&& f) {
   switch (type) {
-    case DType::f32: return f.template operator()<float>();
-    case DType::f16: return f.template operator()<float16>();
-    case DType::bf16: return f.template operator()<bfloat16>();
-    case DType::f64: return f.template operator()<double>();
-    case DType::i8: return f.template operator()<std::int8_t>();
-    case DType::i16: return f.template operator()<std::int16_t>();
-    case DType::i32: return f.template operator()<std::int32_t>();
-    case DType::i64: return f.template operator()<std::int64_t>();
-    case DType::u8: return f.template operator()<std::uint8_t>();
-    case DType::u16: return f.template operator()<std::uint16_t>();
-    case DType::u32: return f.template operator()<std::uint32_t>();
-    case DType::u64: return f.template operator()<std::uint64_t>();
-    case DType::boolean: return f.template operator()<bool>();
-    case DType::c64: return f.template operator()<std::complex<float>>();
-    case DType::f8e4m3: return f.template operator()<float8_e4m3>();
-    case DType::f8e5m2: return f.template operator()<float8_e5m2>();
-    default: throw Unsupported("no CPU form of {} yet", name(type));
+    case DType::f32:
+      return f.template operator()<float>();
+    case DType::f16:
+      return f.template operator()<float16>();
+    case DType::bf16:
+      return f.template operator()<bfloat16>();
+    case DType::f64:
+      return f.template operator()<double>();
+    case DType::i8:
+      return f.template operator()<std::int8_t>();
+    case DType::i16:
+      return f.template operator()<std::int16_t>();
+    case DType::i32:
+      return f.template operator()<std::int32_t>();
+    case DType::i64:
+      return f.template operator()<std::int64_t>();
+    case DType::u8:
+      return f.template operator()<std::uint8_t>();
+    case DType::u16:
+      return f.template operator()<std::uint16_t>();
+    case DType::u32:
+      return f.template operator()<std::uint32_t>();
+    case DType::u64:
+      return f.template operator()<std::uint64_t>();
+    case DType::boolean:
+      return f.template operator()<bool>();
+    case DType::c64:
+      return f.template operator()<std::complex<float>>();
+    case DType::f8e4m3:
+      return f.template operator()<float8_e4m3>();
+    case DType::f8e5m2:
+      return f.template operator()<float8_e5m2>();
+    default:
+      throw Unsupported("no CPU form of {} yet", name(type));
   }
 }
 

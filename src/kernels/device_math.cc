@@ -89,7 +89,7 @@ Future<bool> all_right(std::vector<Future<bool>> checks) {
 
 // Numbers at, above and below each rounding boundary, of all exponents that matter; the ends of the range; NaN.
 std::vector<float> trials() {
-  constexpr std::uint32_t kMantissas[] = {0,        1,        0xfff,    0x1000,   0x1001,   0x1fff,  0x2000,
+  constexpr std::uint32_t kMantissas[] = {0,        1,        0xfff,    0x1000,   0x1001,   0x1fff,   0x2000,
                                           0x2fff,   0x3000,   0x3001,   0x3fffff, 0x400000, 0x400001, 0x7fdfff,
                                           0x7fefff, 0x7ff000, 0x7ff001, 0x7fffff, 0x55aaaa, 0x2aa555};
   std::vector<float> out = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN, 3e38f, -3e38f};
@@ -208,8 +208,8 @@ Future<bool> exp2_is_right(const gpu::Device& device) {
     const double u = (i + 0.37) / kCount * 2 - 1;
     return static_cast<float>(i % 2 ? 125.9 * u : u);
   };
-  const std::vector<float> wide = pairs(
-      [&](int i) { return std::exp2(std::trunc(exponent(i))) * (1 + std::abs(exponent(i)) / 127); }, none);
+  const std::vector<float> wide =
+      pairs([&](int i) { return std::exp2(std::trunc(exponent(i))) * (1 + std::abs(exponent(i)) / 127); }, none);
   // All compile concurrently, because the first result of a process waits for this test.
   Trial exp2 = start(device, "bitcast<u32>(exp2(a))", pairs(exponent, none));
   Trial reciprocal = start(device, "bitcast<u32>(1.0 / a)", wide);
@@ -225,11 +225,11 @@ Future<bool> exp2_is_right(const gpu::Device& device) {
                       pairs_of(kEnds));
   std::vector<float> near_whole = pairs([](int i) { return (i - kCount / 2) * 0.137; }, [](int) { return 1; });
   for (const float end : kEnds) near_whole.insert(near_whole.end(), {std::abs(end) > 1e6f ? end * INFINITY : end, 1});
-  Trial sum = start(device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(a + 12582912.0) | 0x4b000000u) - 12582912.0)",
-                    near_whole);
-  Trial fused = start(
-      device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(fma(abs(a), b, 12582912.0)) | 0x4b000000u) - 12582912.0)",
-      near_whole);
+  Trial sum =
+      start(device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(a + 12582912.0) | 0x4b000000u) - 12582912.0)", near_whole);
+  Trial fused =
+      start(device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(fma(abs(a), b, 12582912.0)) | 0x4b000000u) - 12582912.0)",
+            near_whole);
   std::vector<Future<bool>> checks;
   checks.push_back(checked(device, least, compares_right));
   checks.push_back(checked(device, sum, rounds_by_sums));
@@ -270,7 +270,8 @@ Future<bool> ends_right(const gpu::Device& device) {
   for (const End& end : kFunctionEnds) x.insert(x.end(), {end.x, end.function});
   Trial trial = start(device,
                       "bitcast<u32>(select(select(log2(a), inverseSqrt(a), b == 1.0), "
-                      "select(1.0 / a, exp2(a), b == 3.0), b >= 2.0))", x);
+                      "select(1.0 / a, exp2(a), b == 3.0), b >= 2.0))",
+                      x);
   return checked(device, trial, [](Numbers, Results y) {
     for (std::size_t i = 0; i < y.size(); ++i) {
       const float got = std::bit_cast<float>(y[i]), want = kFunctionEnds[i].want;

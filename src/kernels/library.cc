@@ -68,8 +68,8 @@ struct Library {
 };
 
 const Library& library() {
-  static const Library& l =
-      *new Library{"convert", "integer", "scalar_math", "special_math", "incomplete_math", "complex_math", "narrow_math"};
+  static const Library& l = *new Library{"convert",         "integer",      "scalar_math", "special_math",
+                                         "incomplete_math", "complex_math", "narrow_math"};
   return l;
 }
 

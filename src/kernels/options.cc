@@ -113,7 +113,8 @@ bool TemplateOption::allows(const OptionValue& value) const {
     const auto* const elements = std::get_if<std::vector<std::string>>(&value);
     if (!elements || kind == Kind::flag) return false;
     if (kind == Kind::text) return true;
-    return std::ranges::all_of(*elements, [&](const auto& v) { return kind == Kind::number ? is_number(v) : is_listed(v); });
+    return std::ranges::all_of(*elements,
+                               [&](const auto& v) { return kind == Kind::number ? is_number(v) : is_listed(v); });
   }
   switch (kind) {
     case Kind::flag:
@@ -175,8 +176,8 @@ void check_options(std::string_view kernel, std::span<const std::string> include
   for (const auto& [name, value] : values) {
     const auto [first, last] = declared->equal_range(name);
     if (first == last) {
-      throw InternalError("{}: the option {} = {} is declared neither by its template nor by what that includes", kernel,
-                          name, text_of(value));
+      throw InternalError("{}: the option {} = {} is declared neither by its template nor by what that includes",
+                          kernel, name, text_of(value));
     }
     for (auto d = first; d != last; ++d) {
       if (d->second.option.allows(value)) continue;

@@ -1,5 +1,5 @@
-// The options of the WGSL templates: the values that a template's variables may have. A template lists its own at the end
-// of the comment that it begins with, so that readers, launchers and tests have one list:
+// The options of the WGSL templates: the values that a template's variables may have. A template lists its own at the
+// end of the comment that it begins with, so that readers, launchers and tests have one list:
 //
 //   options:
 //     lanes: 1, 4               one of these numbers or words ('' is the empty word)
@@ -11,8 +11,9 @@
 //     modes: list of one, four  words of these, any number of them; list of number, list of text
 //
 // A call has the options of its kernel and of what it includes, all of them, and no others. Call checks this when it
-// renders a text, in debug builds and in the tests: a list that is too short must not fail a user's call. So a template does not list again what all that include it, or what it includes, list.
-// tests/kernels/forms_test.cc compiles every template, with every value that is listed.
+// renders a text, in debug builds and in the tests: a list that is too short must not fail a user's call. So a template
+// does not list again what all that include it, or what it includes, list. tests/kernels/forms_test.cc compiles every
+// template, with every value that is listed.
 #pragma once
 
 #include <cstdint>

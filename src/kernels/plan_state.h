@@ -25,11 +25,11 @@ struct PlannedOperand {
 
 struct Plan::State {
   struct Binding {
-    int operand = 0;             // an owner's index, or one of the two below
-    std::int64_t offset = 0;     // bytes from its first element
+    int operand = 0;          // an owner's index, or one of the two below
+    std::int64_t offset = 0;  // bytes from its first element
     std::uint64_t size = 0;
     gpu::Access access = gpu::Access::read;
-    Buffer buffer;               // for kDevice
+    Buffer buffer;  // for kDevice
   };
   static constexpr int kScratch = -1;  // the plan's scratch
   static constexpr int kDevice = -2;   // memory that belongs to the device
@@ -42,13 +42,12 @@ struct Plan::State {
   std::vector<PlannedOperand> operands;
   std::uint64_t scratch = 0;
   std::vector<Dispatch> dispatches;
-  std::vector<KernelRun> runs;  // descriptions of the dispatches
-  PlannedCalls calls;           // on the CPU
+  std::vector<KernelRun> runs;             // descriptions of the dispatches
+  PlannedCalls calls;                      // on the CPU
   std::optional<std::uint64_t> undecided;  // it was made while self-tests were under way (gpu::Undecided)
 
   // The operands must have the planned layouts.
-  void record(gpu::Commands& commands, std::span<const View* const> operands,
-              const std::optional<View>& scratch) const;
+  void record(gpu::Commands& commands, std::span<const View* const> operands, const std::optional<View>& scratch) const;
 };
 
 // Fills `planned` from the views. False if one of them is outside of its buffer or not in a GPU's memory; without a

@@ -129,7 +129,8 @@ void ShaderHead::check_bindings(std::string_view kernel, std::span<const View> v
     if (overlaps || binding.range.size > capabilities.max_binding) {
       throw Unsupported("{}: {} past this device's limit of {} bytes a binding", kernel,
                         overlaps ? std::format("operands that lie within {} bytes of each other, in one buffer, are "
-                                               "together", capabilities.storage_alignment)
+                                               "together",
+                                               capabilities.storage_alignment)
                                  : std::format("{} bytes of {} are", binding.range.size, operands_of(binding)),
                         capabilities.max_binding);
     }

@@ -139,8 +139,10 @@ std::string render_templates(std::span<const std::string> texts, const nlohmann:
   std::string result;
   for (const auto& t : templates) {
     for (const Piece& piece : t->pieces) {
-      if (piece.node) append(result, piece.node->render(context), templates);
-      else result += piece.text;
+      if (piece.node)
+        append(result, piece.node->render(context), templates);
+      else
+        result += piece.text;
     }
   }
   return result;

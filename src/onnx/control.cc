@@ -1,8 +1,8 @@
 // Branches, loops, sequences and optionals.
 //
-// A branch that is known is made in place. Else both become branches of the graph, if they give tensors of the same types;
-// if not, the condition is read, and the graph goes on with what it says. Loops likewise: a loop of the graph where the
-// carried tensors keep their types, else turned while the graph is made.
+// A branch that is known is made in place. Else both become branches of the graph, if they give tensors of the same
+// types; if not, the condition is read, and the graph goes on with what it says. Loops likewise: a loop of the graph
+// where the carried tensors keep their types, else turned while the graph is made.
 #include <algorithm>
 #include <limits>
 
@@ -47,9 +47,7 @@ Values values_of(std::span<const Tensor> tensors) {
   return values;
 }
 
-Value integer_value(std::int64_t n) {
-  return Tracer::constant(TensorData::of<std::int64_t>({}, std::span(&n, 1)));
-}
+Value integer_value(std::int64_t n) { return Tracer::constant(TensorData::of<std::int64_t>({}, std::span(&n, 1))); }
 Value boolean_value(bool b) {
   const std::uint8_t byte = b;
   return Tracer::constant(TensorData::of<std::uint8_t>(DType::boolean, {}, std::span(&byte, 1)));
@@ -92,7 +90,8 @@ Values loop(Tracer& tracer, const Node& node, const std::string& path) {
   const GraphProto& body = graph_of(node, "body");
   const std::size_t carried = node.size() > 2 ? node.size() - 2 : 0;
   if (body.inputs.size() != carried + 2 || body.outputs.size() < carried + 1) {
-    node.fail("a body of {} inputs and {} outputs, for {} carried values", body.inputs.size(), body.outputs.size(), carried);
+    node.fail("a body of {} inputs and {} outputs, for {} carried values", body.inputs.size(), body.outputs.size(),
+              carried);
   }
   const std::size_t scanned = body.outputs.size() - 1 - carried;
   Values carries;
@@ -125,19 +124,19 @@ Values loop(Tracer& tracer, const Node& node, const std::string& path) {
       const Tensors first = tensors_of(carries);
       initial.insert(initial.end(), first.begin(), first.end());
       const Tensor limit = counts ? node.in(0).reshape({}) : Tensor();
-      Tensors last = while_loop(
-          [&](const Tensors& t) { return limit.defined() ? logical_and(t[1], t[0] < limit) : t[1]; },
-          [&](const Tensors& t) {
-            const Tracer::Turn turn(tracer, t[0]);
-            Values inputs{{.tensor = t[0]}, {.tensor = t[1]}};
-            for (std::size_t i = 2; i < t.size(); ++i) inputs.push_back({.tensor = t[i]});
-            const Values results = tracer.call_graph(body, node, "turn", std::move(inputs));
-            Tensors next{t[0] + 1, results[0].tensor.reshape({})};
-            const Tensors rest = tensors_of({results.begin() + 1, results.end()});
-            next.insert(next.end(), rest.begin(), rest.end());
-            return next;
-          },
-          initial);
+      Tensors last =
+          while_loop([&](const Tensors& t) { return limit.defined() ? logical_and(t[1], t[0] < limit) : t[1]; },
+                     [&](const Tensors& t) {
+                       const Tracer::Turn turn(tracer, t[0]);
+                       Values inputs{{.tensor = t[0]}, {.tensor = t[1]}};
+                       for (std::size_t i = 2; i < t.size(); ++i) inputs.push_back({.tensor = t[i]});
+                       const Values results = tracer.call_graph(body, node, "turn", std::move(inputs));
+                       Tensors next{t[0] + 1, results[0].tensor.reshape({})};
+                       const Tensors rest = tensors_of({results.begin() + 1, results.end()});
+                       next.insert(next.end(), rest.begin(), rest.end());
+                       return next;
+                     },
+                     initial);
       last.erase(last.begin(), last.begin() + 2);
       return values_of(last);
     });
@@ -162,7 +161,8 @@ Values loop(Tracer& tracer, const Node& node, const std::string& path) {
     goes_on = truth(tracer, turn[0], node);
   }
   for (std::size_t k = 0; k < scanned; ++k) {
-    carries.push_back(tracer.named(std::format("{}scanned{}", path, k), stacked(node, results[k], body.outputs[1 + carried + k])));
+    carries.push_back(
+        tracer.named(std::format("{}scanned{}", path, k), stacked(node, results[k], body.outputs[1 + carried + k])));
   }
   return carries;
 }
@@ -174,8 +174,8 @@ Tensors scanned(Tracer& tracer, const Node& node, const GraphProto& body, const 
   const std::size_t count = states.size();
   if (length > kFewTurns) {
     const auto made = tracer.in_graph([&] {
-      return values_of(
-          detail::scan({.function = "Scan", .length = length}, tensors_of(states), slices, [&](std::span<const Tensor> t) {
+      return values_of(detail::scan(
+          {.function = "Scan", .length = length}, tensors_of(states), slices, [&](std::span<const Tensor> t) {
             const Tracer::Turn turn(tracer, t[0]);
             return tensors_of(tracer.call_graph(body, node, part + "turn", values_of(t.subspan(1))));
           }));
@@ -193,7 +193,8 @@ Tensors scanned(Tracer& tracer, const Node& node, const GraphProto& body, const 
     for (const Value& v : made) tracer.hold(v);
   }
   Tensors last = tensors_of(carries);
-  for (std::size_t k = 0; k < results.size(); ++k) last.push_back(stacked(node, results[k], body.outputs[count + k]).tensor);
+  for (std::size_t k = 0; k < results.size(); ++k)
+    last.push_back(stacked(node, results[k], body.outputs[count + k]).tensor);
   return last;
 }
 
@@ -203,17 +204,20 @@ Values scan_graph(Tracer& tracer, const Node& node, const std::string&) {
   // Opset 8: lengths in front, a first axis of batches everywhere, and directions alone.
   const bool batched = node.version() < 9;
   const std::size_t skipped = batched ? 1 : 0, all = node.size() - std::min(node.size(), skipped);
-  if (given < 1 || static_cast<std::size_t>(given) > all) node.fail("num_scan_inputs is {}, and there are {} inputs", given, all);
+  if (given < 1 || static_cast<std::size_t>(given) > all)
+    node.fail("num_scan_inputs is {}, and there are {} inputs", given, all);
   const auto inputs = static_cast<std::size_t>(given), states = all - inputs;
   if (body.inputs.size() != all || body.outputs.size() < states) {
     node.fail("a body of {} inputs and {} outputs, for {} states and {} scanned inputs", body.inputs.size(),
               body.outputs.size(), states, inputs);
   }
   const std::size_t outputs = body.outputs.size() - states;
-  const Ints in_axes = node.integers("scan_input_axes", Ints(inputs)), out_axes = node.integers("scan_output_axes", Ints(outputs));
+  const Ints in_axes = node.integers("scan_input_axes", Ints(inputs)),
+             out_axes = node.integers("scan_output_axes", Ints(outputs));
   const Ints in_ways = node.integers(batched ? "directions" : "scan_input_directions", Ints(inputs)),
              out_ways = node.integers("scan_output_directions", Ints(outputs));
-  if (in_axes.size() != inputs || in_ways.size() != inputs || out_axes.size() != outputs || out_ways.size() != outputs) {
+  if (in_axes.size() != inputs || in_ways.size() != inputs || out_axes.size() != outputs ||
+      out_ways.size() != outputs) {
     node.fail("axes or directions that are not as many as what is scanned");
   }
   if (batched && node.has(0)) node.lacks("Scan of opset 8 with lengths of sequences");
@@ -227,7 +231,8 @@ Values scan_graph(Tracer& tracer, const Node& node, const std::string&) {
     if (axis >= x.rank()) node.fail("a scanned input of rank {}", x.rank());
     x = moveaxis(x, axis, 0);
     slices.push_back(in_ways[i] ? flip(x, 0) : x);
-    if (x.shape()[0] != slices[0].shape()[0]) node.fail("scanned inputs of {} and {} elements", slices[0].shape()[0], x.shape()[0]);
+    if (x.shape()[0] != slices[0].shape()[0])
+      node.fail("scanned inputs of {} and {} elements", slices[0].shape()[0], x.shape()[0]);
   }
   Tensors results;
   if (batched) {
@@ -348,7 +353,8 @@ Values sequence_map(Tracer& tracer, const Node& node, const std::string&) {
     Values inputs;
     for (std::size_t k = 0; k < node.size(); ++k) {
       const Value& v = node.value(k);
-      if (v.sequence && v.sequence->size() != length) node.fail("sequences of {} and {} elements", length, v.sequence->size());
+      if (v.sequence && v.sequence->size() != length)
+        node.fail("sequences of {} and {} elements", length, v.sequence->size());
       inputs.push_back(v.sequence ? (*v.sequence)[i] : v);
     }
     Values made = tracer.call_graph(body, node, std::format("{}", i), std::move(inputs));
@@ -364,7 +370,9 @@ Values sequence_map(Tracer& tracer, const Node& node, const std::string&) {
 
 // ---- Optionals: a value, or none
 
-Values optional(Tracer&, const Node& node, const std::string&) { return {node.size() && node.has(0) ? node.value(0) : Value{}}; }
+Values optional(Tracer&, const Node& node, const std::string&) {
+  return {node.size() && node.has(0) ? node.value(0) : Value{}};
+}
 Values optional_element(Tracer&, const Node& node, const std::string&) {
   if (!node.has(0)) node.fail("the optional has no value");
   return {node.value(0)};

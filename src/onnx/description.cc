@@ -23,12 +23,18 @@ constexpr std::int64_t kOldestOpset = 1, kNewestOpset = 26;
 std::string type_text(const TypeProto& type) {
   using enum TypeProto::Kind;
   switch (type.kind) {
-    case tensor: return std::format("tensor({})", name(type.element));
-    case sparse_tensor: return std::format("sparse_tensor({})", name(type.element));
-    case sequence: return std::format("seq({})", type.inner ? type_text(*type.inner) : "?");
-    case optional: return std::format("optional({})", type.inner ? type_text(*type.inner) : "?");
-    case map: return "map";
-    case none: break;
+    case tensor:
+      return std::format("tensor({})", name(type.element));
+    case sparse_tensor:
+      return std::format("sparse_tensor({})", name(type.element));
+    case sequence:
+      return std::format("seq({})", type.inner ? type_text(*type.inner) : "?");
+    case optional:
+      return std::format("optional({})", type.inner ? type_text(*type.inner) : "?");
+    case map:
+      return "map";
+    case none:
+      break;
   }
   return "unknown";
 }
@@ -51,7 +57,8 @@ Port port_of(const ValueInfoProto& info) {
 
 // Every node, those of graphs inside and of functions too, with the opsets that count for it.
 template <class F>
-void each_node(std::span<const NodeProto> nodes, const std::map<std::string, std::int64_t, std::less<>>& opsets, const F& f) {
+void each_node(std::span<const NodeProto> nodes, const std::map<std::string, std::int64_t, std::less<>>& opsets,
+               const F& f) {
   for (const NodeProto& node : nodes) {
     f(node, version_of(opsets, node.domain));
     for (const AttributeProto& a : node.attributes) {
@@ -67,7 +74,9 @@ std::string why_not(const std::string& domain, const std::string& name, std::int
     return std::format("Weft has no operators of {}, and the model no function of this name", domain);
   }
   std::int64_t since = 0;
-  const auto offer = [&](std::int64_t version_of_row) { since = since ? std::min(since, version_of_row) : version_of_row; };
+  const auto offer = [&](std::int64_t version_of_row) {
+    since = since ? std::min(since, version_of_row) : version_of_row;
+  };
   for (const OperatorRows& rows : all_rows()) {
     for (const OperatorRow& row : rows.rows) {
       if (rows.domain == domain && row.name == name) offer(row.since);
@@ -76,8 +85,10 @@ std::string why_not(const std::string& domain, const std::string& name, std::int
   for (const ControlRow& row : control_rows()) {
     if (domain.empty() && row.name == name) offer(row.since);
   }
-  if (since) return std::format("Weft has it from version {} of the domain on, and the model is of version {}", since, version);
-  if (name.starts_with("String") || name == "RegexFullMatch" || name == "TfIdfVectorizer") return "it is of texts, and Weft has tensors of numbers";
+  if (since)
+    return std::format("Weft has it from version {} of the domain on, and the model is of version {}", since, version);
+  if (name.starts_with("String") || name == "RegexFullMatch" || name == "TfIdfVectorizer")
+    return "it is of texts, and Weft has tensors of numbers";
   if (name == "ImageDecoder") return "Weft's models take pictures that are decoded";
   return "Weft has no such operator";
 }
@@ -137,7 +148,8 @@ Description describe(const Source& source) {
                 .opsets = model.opsets,
                 .metadata = model.metadata};
   if (const auto opset = model.opsets.find(""); opset != model.opsets.end() && opset->second > kNewestOpset) {
-    d.problems.push_back(std::format("it is of opset {}; Weft has {} to {}", opset->second, kOldestOpset, kNewestOpset));
+    d.problems.push_back(
+        std::format("it is of opset {}; Weft has {} to {}", opset->second, kOldestOpset, kNewestOpset));
   }
   std::size_t lacks = 0;
   bool has_f64 = false;
@@ -150,7 +162,9 @@ Description describe(const Source& source) {
     d.parameters += static_cast<std::uint64_t>(count);
     const auto type = find_dtype(t.type);
     if (!type) {
-      if (lacks++ == 0) d.problems.push_back(std::format("initializer '{}' is of {}, a type that Weft lacks", t.name, onnx::name(t.type)));
+      if (lacks++ == 0)
+        d.problems.push_back(
+            std::format("initializer '{}' is of {}, a type that Weft lacks", t.name, onnx::name(t.type)));
       continue;
     }
     has_f64 |= *type == DType::f64;
@@ -168,15 +182,17 @@ Description describe(const Source& source) {
     for (const Port& port : *ports) {
       has_f64 |= port.dtype == DType::f64;
       if (port.dtype || !port.type.starts_with("tensor")) continue;
-      d.problems.push_back(std::format("{} '{}' is a {}, a type that Weft lacks", ports == &d.inputs ? "input" : "output", port.name, port.type));
+      d.problems.push_back(std::format("{} '{}' is a {}, a type that Weft lacks",
+                                       ports == &d.inputs ? "input" : "output", port.name, port.type));
     }
   }
   for (const ValueInfoProto& value : model.graph.values) {
     has_f64 |= value.type.kind == TypeProto::Kind::tensor && value.type.element == ElementType::f64;
   }
   if (has_f64) {
-    d.remarks.push_back("it has values of float64, which GPUs only move: what computes with them is refused there, or runs on the "
-                        "cpu as a fallback");
+    d.remarks.push_back(
+        "it has values of float64, which GPUs only move: what computes with them is refused there, or runs on the "
+        "cpu as a fallback");
   }
   std::map<std::tuple<std::string, std::string, std::int64_t>, OperatorUse> uses;
   const auto add = [&](const NodeProto& node, std::int64_t version) {
@@ -186,7 +202,8 @@ Description describe(const Source& source) {
     const auto [use, is_new] = uses.try_emplace({node.domain, node.op_type, version},
                                                 OperatorUse{node.domain, node.op_type, version, 0, supported});
     ++use->second.count;
-    if (is_new) use->second.reason = supported ? note_of(source, node, version) : why_not(node.domain, node.op_type, version);
+    if (is_new)
+      use->second.reason = supported ? note_of(source, node, version) : why_not(node.domain, node.op_type, version);
   };
   each_node(model.graph.nodes, model.opsets, add);
   for (const FunctionProto& f : model.functions) each_node(f.nodes, f.opsets, add);
@@ -233,11 +250,12 @@ Source source_of(std::span<const std::byte> bytes, std::shared_ptr<const void> o
 
 Description describe(const std::filesystem::path& path) {
   const MappedFile file = MappedFile::open(path);
-  return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
-    Source source = source_of(file.bytes, file.owner, {});
-    source.index();
-    return describe(source);
-  });
+  return in_context([&] { return std::format("'{}'", path.string()); },
+                    [&] {
+                      Source source = source_of(file.bytes, file.owner, {});
+                      source.index();
+                      return describe(source);
+                    });
 }
 
 }  // namespace weft::onnx

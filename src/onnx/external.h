@@ -21,8 +21,8 @@ class ExternalFiles {
   using Parts = std::map<std::tuple<std::string, std::uint64_t, std::uint64_t>, MappedFile>;
   explicit ExternalFiles(Parts parts) : parts_(std::move(parts)) {}
 
-  // The bytes of a tensor of `size` bytes. Throws FormatError for a place that is not inside of the folder, and for bytes
-  // that are past the end of the file; IoError if there is no such file.
+  // The bytes of a tensor of `size` bytes. Throws FormatError for a place that is not inside of the folder, and for
+  // bytes that are past the end of the file; IoError if there is no such file.
   MappedFile bytes(const ExternalData& data, std::uint64_t size, std::string_view tensor);
 
  private:

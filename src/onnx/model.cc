@@ -55,7 +55,8 @@ struct Model::Impl {
   }
 
   // Throws unless the tensor fits the port.
-  void check(const Port& port, const Tensor& x, std::map<std::string, std::pair<std::int64_t, std::string>>& names) const {
+  void check(const Port& port, const Tensor& x,
+             std::map<std::string, std::pair<std::int64_t, std::string>>& names) const {
     if (!x.defined()) throw InvalidArgument("onnx: input '{}' is an undefined Tensor", port.name);
     if (!port.dtype) return;
     if (x.dtype() != *port.dtype) {
@@ -65,7 +66,10 @@ struct Model::Impl {
     const auto refuse = [&](const std::string& why) {
       std::string sizes;
       for (const Dimension& d : *port.shape) {
-        sizes += std::format("{}{}", sizes.empty() ? "" : ", ", d.size ? std::to_string(*d.size) : d.name.empty() ? "?" : d.name);
+        sizes += std::format("{}{}", sizes.empty() ? "" : ", ",
+                             d.size           ? std::to_string(*d.size)
+                             : d.name.empty() ? "?"
+                                              : d.name);
       }
       throw ShapeError("onnx: input '{}' is {}, expected [{}]{}", port.name, to_string(x.shape()), sizes, why);
     };
@@ -222,7 +226,7 @@ struct Model::Impl {
       const DeviceData* const data = tensor.defined() ? find_data(tensor) : nullptr;
       if (!data) {
         throw InvalidArgument("onnx: output '{}' is given {}; expected a tensor with memory of its own", output.name,
-                              !tensor.defined()    ? "an undefined Tensor"
+                              !tensor.defined()   ? "an undefined Tensor"
                               : tensor.has_data() ? "a view or a constant"
                                                   : "a tensor that is not evaluated");
       }
@@ -379,10 +383,11 @@ std::shared_ptr<Model::Impl> make_model(Source source, const Options& options) {
 
 Model Model::load(const std::filesystem::path& path, const Options& options) {
   const MappedFile file = MappedFile::open(path);
-  return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
-    const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-    return Model(make_model(source_of(file.bytes, file.owner, folder), options));
-  });
+  return in_context([&] { return std::format("'{}'", path.string()); },
+                    [&] {
+                      const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+                      return Model(make_model(source_of(file.bytes, file.owner, folder), options));
+                    });
 }
 
 Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options, const std::filesystem::path& folder) {
@@ -409,10 +414,12 @@ std::size_t Model::reads() const {
   return count;
 }
 
-std::vector<PortValue> Model::run_values(std::span<const NamedValue> inputs, std::span<const NamedTensor> outputs) const {
+std::vector<PortValue> Model::run_values(std::span<const NamedValue> inputs,
+                                         std::span<const NamedTensor> outputs) const {
   return impl_->run(inputs, outputs);
 }
-std::vector<NodeValue> Model::node_values(std::span<const NamedValue> inputs, std::span<const NodeValue> instead) const {
+std::vector<NodeValue> Model::node_values(std::span<const NamedValue> inputs,
+                                          std::span<const NodeValue> instead) const {
   return impl_->node_values(inputs, instead);
 }
 std::vector<FallbackNode> Model::on_fallback() const { return impl_->stages.on_fallback(); }
@@ -442,7 +449,9 @@ std::vector<Tensor> Model::run(std::span<const NamedTensor> inputs) const { retu
 std::vector<Tensor> Model::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) const {
   std::vector<Tensor> tensors;
   for (PortValue& value : impl_->run(values_of(inputs), outputs)) {
-    if (value.sequence) throw InvalidArgument("onnx: output '{}' is a sequence, which run_values() gives", impl_->description.outputs[tensors.size()].name);
+    if (value.sequence)
+      throw InvalidArgument("onnx: output '{}' is a sequence, which run_values() gives",
+                            impl_->description.outputs[tensors.size()].name);
     tensors.push_back(std::move(value.tensor));
   }
   return tensors;

@@ -13,8 +13,8 @@ namespace {
 
 using Type = AttributeProto::Type;
 
-constexpr std::string_view kKinds[] = {"undefined", "a number",   "an integer", "a text",   "a tensor",
-                                       "a graph",   "numbers",    "integers",   "texts",    "tensors",
+constexpr std::string_view kKinds[] = {"undefined", "a number",        "an integer",     "a text", "a tensor",
+                                       "a graph",   "numbers",         "integers",       "texts",  "tensors",
                                        "graphs",    "a sparse tensor", "sparse tensors", "a type", "types"};
 std::string_view kind(Type type) {
   const auto i = static_cast<std::size_t>(type);
@@ -42,7 +42,8 @@ const Value& Node::value(std::size_t i) const {
 
 Tensor Node::in(std::size_t i) const {
   const Value& v = value(i);
-  if (!v.is_tensor()) fail("operand {} is {}, expected a tensor", i, v.sequence ? "a sequence" : "an optional without a value");
+  if (!v.is_tensor())
+    fail("operand {} is {}, expected a tensor", i, v.sequence ? "a sequence" : "an optional without a value");
   return v.tensor;
 }
 

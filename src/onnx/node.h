@@ -47,8 +47,8 @@ class Node {
   Tensors all(std::size_t i = 0) const;
   const Value& value(std::size_t i) const;
 
-  // ---- Elements of operands that say what the graph is like: shapes, axes, counts. They are read from the device if they
-  // are not known, which ends a stage.
+  // ---- Elements of operands that say what the graph is like: shapes, axes, counts. They are read from the device if
+  // they are not known, which ends a stage.
   Ints integers_of(std::size_t i) const;
   std::vector<double> numbers_of(std::size_t i) const;
   // The only element.
@@ -74,7 +74,8 @@ class Node {
   DType type(std::string_view name) const;
   DType type(std::string_view name, DType otherwise) const { return attribute(name) ? type(name) : otherwise; }
 
-  // Integers that opsets before `since` have as the attribute `name`, and later ones as operand i (or not at all: none).
+  // Integers that opsets before `since` have as the attribute `name`, and later ones as operand i (or not at all:
+  // none).
   std::optional<Ints> integers(std::int64_t since, std::size_t i, std::string_view name) const;
 
   // ---- Results
@@ -105,14 +106,14 @@ class Node {
   std::vector<const Value*> operands_;  // null: left out
 };
 
-// An operator: its name, the first version of its domain in which it has this form, and what it is in Weft. Of rows with one
-// name the one of the latest version that the model's reaches counts.
+// An operator: its name, the first version of its domain in which it has this form, and what it is in Weft. Of rows
+// with one name the one of the latest version that the model's reaches counts.
 struct OperatorRow {
   std::string_view name;
   Tensors (*make)(const Node& node);
   std::int64_t since = 1;
-  std::string_view note = {};    // for docs/onnx.md: what it lacks
-  bool draws = false;            // random numbers: never computed while the graph is made
+  std::string_view note = {};  // for docs/onnx.md: what it lacks
+  bool draws = false;          // random numbers: never computed while the graph is made
 };
 
 // Rows of a domain: "" is ai.onnx; and read backwards, those of Weft's operations that its operators say (write.h).

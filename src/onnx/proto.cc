@@ -104,30 +104,53 @@ TensorProto read_tensor(Bytes bytes) {
   bool is_external = false;
   for (WireReader r(bytes, "TensorProto"); r.next();) {
     switch (r.field()) {
-      case 1: r.integers(t.dims); break;
-      case 2: t.type = static_cast<ElementType>(r.integer()); break;
-      case 3: throw FormatError("onnx: TensorProto: segments, which the format no longer has");
-      case 4: r.floats(typed.floats); break;
+      case 1:
+        r.integers(t.dims);
+        break;
+      case 2:
+        t.type = static_cast<ElementType>(r.integer());
+        break;
+      case 3:
+        throw FormatError("onnx: TensorProto: segments, which the format no longer has");
+      case 4:
+        r.floats(typed.floats);
+        break;
       case 5:
-      case 7: r.integers(typed.integers); break;
+      case 7:
+        r.integers(typed.integers);
+        break;
       case 6: {
         const Bytes b = r.bytes();
         t.strings.emplace_back(reinterpret_cast<const char*>(b.data()), b.size());
         break;
       }
-      case 8: t.name = r.text(); break;
-      case 9: t.raw = r.bytes(); break;
-      case 10: r.floats(typed.doubles); break;
-      case 11: r.integers(typed.unsigned_integers); break;
+      case 8:
+        t.name = r.text();
+        break;
+      case 9:
+        t.raw = r.bytes();
+        break;
+      case 10:
+        r.floats(typed.doubles);
+        break;
+      case 11:
+        r.integers(typed.unsigned_integers);
+        break;
       case 13: {
         auto [key, value] = read_entry(r.bytes());
-        if (key == "location") external.location = std::move(value);
-        else if (key == "offset") external.offset = number_in(value, key);
-        else if (key == "length") external.length = number_in(value, key);
+        if (key == "location")
+          external.location = std::move(value);
+        else if (key == "offset")
+          external.offset = number_in(value, key);
+        else if (key == "length")
+          external.length = number_in(value, key);
         break;
       }
-      case 14: is_external = r.integer() == 1; break;
-      default: break;
+      case 14:
+        is_external = r.integer() == 1;
+        break;
+      default:
+        break;
     }
   }
   if (is_external) {
@@ -143,10 +166,17 @@ SparseTensorProto read_sparse_tensor(Bytes bytes) {
   SparseTensorProto t;
   for (WireReader r(bytes, "SparseTensorProto"); r.next();) {
     switch (r.field()) {
-      case 1: t.values = read_tensor(r.bytes()); break;
-      case 2: t.indices = read_tensor(r.bytes()); break;
-      case 3: r.integers(t.dims); break;
-      default: break;
+      case 1:
+        t.values = read_tensor(r.bytes());
+        break;
+      case 2:
+        t.indices = read_tensor(r.bytes());
+        break;
+      case 3:
+        r.integers(t.dims);
+        break;
+      default:
+        break;
     }
   }
   return t;
@@ -182,12 +212,27 @@ TypeProto read_type(Bytes bytes, int depth) {
   for (WireReader r(bytes, "TypeProto"); r.next();) {
     using enum TypeProto::Kind;
     switch (r.field()) {
-      case 1: t.kind = TypeProto::Kind::tensor; tensor_type(r.bytes()); break;
-      case 4: t.kind = sequence; element(r.bytes()); break;
-      case 5: t.kind = map; break;
-      case 8: t.kind = sparse_tensor; tensor_type(r.bytes()); break;
-      case 9: t.kind = optional; element(r.bytes()); break;
-      default: break;
+      case 1:
+        t.kind = TypeProto::Kind::tensor;
+        tensor_type(r.bytes());
+        break;
+      case 4:
+        t.kind = sequence;
+        element(r.bytes());
+        break;
+      case 5:
+        t.kind = map;
+        break;
+      case 8:
+        t.kind = sparse_tensor;
+        tensor_type(r.bytes());
+        break;
+      case 9:
+        t.kind = optional;
+        element(r.bytes());
+        break;
+      default:
+        break;
     }
   }
   return t;
@@ -208,36 +253,82 @@ AttributeProto read_attribute(Bytes bytes, int depth) {
   const auto graph = [&](Bytes b) { a.graphs.push_back(std::make_shared<const GraphProto>(read_graph(b, depth + 1))); };
   using enum AttributeProto::Type;
   for (WireReader r(bytes, "AttributeProto"); r.next();) {
-    const auto is = [&](AttributeProto::Type type) { if (!typed) a.type = type; };
+    const auto is = [&](AttributeProto::Type type) {
+      if (!typed) a.type = type;
+    };
     switch (r.field()) {
-      case 1: a.name = r.text(); break;
-      case 2: a.f = r.float32(); is(f); break;
-      case 3: a.i = r.integer(); is(i); break;
+      case 1:
+        a.name = r.text();
+        break;
+      case 2:
+        a.f = r.float32();
+        is(f);
+        break;
+      case 3:
+        a.i = r.integer();
+        is(i);
+        break;
       case 4: {
         const Bytes b = r.bytes();
         a.s.assign(reinterpret_cast<const char*>(b.data()), b.size());
         is(s);
         break;
       }
-      case 5: a.tensors.push_back(read_tensor(r.bytes())); is(t); break;
-      case 6: graph(r.bytes()); is(g); break;
-      case 7: r.floats(a.floats); is(floats); break;
-      case 8: r.integers(a.ints); is(ints); break;
+      case 5:
+        a.tensors.push_back(read_tensor(r.bytes()));
+        is(t);
+        break;
+      case 6:
+        graph(r.bytes());
+        is(g);
+        break;
+      case 7:
+        r.floats(a.floats);
+        is(floats);
+        break;
+      case 8:
+        r.integers(a.ints);
+        is(ints);
+        break;
       case 9: {
         const Bytes b = r.bytes();
         a.strings.emplace_back(reinterpret_cast<const char*>(b.data()), b.size());
         is(strings);
         break;
       }
-      case 10: a.tensors.push_back(read_tensor(r.bytes())); is(tensors); break;
-      case 11: graph(r.bytes()); is(graphs); break;
-      case 14: a.types.push_back(read_type(r.bytes(), 0)); is(type_proto); break;
-      case 15: a.types.push_back(read_type(r.bytes(), 0)); is(type_protos); break;
-      case 20: a.type = static_cast<AttributeProto::Type>(r.integer()); typed = true; break;
-      case 21: a.reference = r.text(); break;
-      case 22: a.sparse_tensors.push_back(read_sparse_tensor(r.bytes())); is(sparse_tensor); break;
-      case 23: a.sparse_tensors.push_back(read_sparse_tensor(r.bytes())); is(sparse_tensors); break;
-      default: break;
+      case 10:
+        a.tensors.push_back(read_tensor(r.bytes()));
+        is(tensors);
+        break;
+      case 11:
+        graph(r.bytes());
+        is(graphs);
+        break;
+      case 14:
+        a.types.push_back(read_type(r.bytes(), 0));
+        is(type_proto);
+        break;
+      case 15:
+        a.types.push_back(read_type(r.bytes(), 0));
+        is(type_protos);
+        break;
+      case 20:
+        a.type = static_cast<AttributeProto::Type>(r.integer());
+        typed = true;
+        break;
+      case 21:
+        a.reference = r.text();
+        break;
+      case 22:
+        a.sparse_tensors.push_back(read_sparse_tensor(r.bytes()));
+        is(sparse_tensor);
+        break;
+      case 23:
+        a.sparse_tensors.push_back(read_sparse_tensor(r.bytes()));
+        is(sparse_tensors);
+        break;
+      default:
+        break;
     }
   }
   return a;
@@ -247,14 +338,29 @@ NodeProto read_node(Bytes bytes, int depth) {
   NodeProto n;
   for (WireReader r(bytes, "NodeProto"); r.next();) {
     switch (r.field()) {
-      case 1: n.inputs.push_back(r.text()); break;
-      case 2: n.outputs.push_back(r.text()); break;
-      case 3: n.name = r.text(); break;
-      case 4: n.op_type = r.text(); break;
-      case 5: n.attributes.push_back(read_attribute(r.bytes(), depth)); break;
-      case 7: n.domain = r.text(); break;
-      case 8: n.overload = r.text(); break;
-      default: break;
+      case 1:
+        n.inputs.push_back(r.text());
+        break;
+      case 2:
+        n.outputs.push_back(r.text());
+        break;
+      case 3:
+        n.name = r.text();
+        break;
+      case 4:
+        n.op_type = r.text();
+        break;
+      case 5:
+        n.attributes.push_back(read_attribute(r.bytes(), depth));
+        break;
+      case 7:
+        n.domain = r.text();
+        break;
+      case 8:
+        n.overload = r.text();
+        break;
+      default:
+        break;
     }
   }
   if (n.domain == "ai.onnx") n.domain.clear();
@@ -266,14 +372,29 @@ GraphProto read_graph(Bytes bytes, int depth) {
   GraphProto g;
   for (WireReader r(bytes, "GraphProto"); r.next();) {
     switch (r.field()) {
-      case 1: g.nodes.push_back(read_node(r.bytes(), depth)); break;
-      case 2: g.name = r.text(); break;
-      case 5: g.initializers.push_back(read_tensor(r.bytes())); break;
-      case 11: g.inputs.push_back(read_value(r.bytes())); break;
-      case 12: g.outputs.push_back(read_value(r.bytes())); break;
-      case 13: g.values.push_back(read_value(r.bytes())); break;
-      case 15: g.sparse_initializers.push_back(read_sparse_tensor(r.bytes())); break;
-      default: break;
+      case 1:
+        g.nodes.push_back(read_node(r.bytes(), depth));
+        break;
+      case 2:
+        g.name = r.text();
+        break;
+      case 5:
+        g.initializers.push_back(read_tensor(r.bytes()));
+        break;
+      case 11:
+        g.inputs.push_back(read_value(r.bytes()));
+        break;
+      case 12:
+        g.outputs.push_back(read_value(r.bytes()));
+        break;
+      case 13:
+        g.values.push_back(read_value(r.bytes()));
+        break;
+      case 15:
+        g.sparse_initializers.push_back(read_sparse_tensor(r.bytes()));
+        break;
+      default:
+        break;
     }
   }
   return g;
@@ -283,17 +404,38 @@ FunctionProto read_function(Bytes bytes) {
   FunctionProto f;
   for (WireReader r(bytes, "FunctionProto"); r.next();) {
     switch (r.field()) {
-      case 1: f.name = r.text(); break;
-      case 4: f.inputs.push_back(r.text()); break;
-      case 5: f.outputs.push_back(r.text()); break;
-      case 6: f.attributes.push_back(r.text()); break;
-      case 7: f.nodes.push_back(read_node(r.bytes(), 0)); break;
-      case 9: f.opsets.insert(read_opset(r.bytes())); break;
-      case 10: f.domain = r.text(); break;
-      case 11: f.defaults.push_back(read_attribute(r.bytes(), 0)); break;
-      case 13: f.overload = r.text(); break;
-      case 14: f.metadata.insert(read_entry(r.bytes())); break;
-      default: break;
+      case 1:
+        f.name = r.text();
+        break;
+      case 4:
+        f.inputs.push_back(r.text());
+        break;
+      case 5:
+        f.outputs.push_back(r.text());
+        break;
+      case 6:
+        f.attributes.push_back(r.text());
+        break;
+      case 7:
+        f.nodes.push_back(read_node(r.bytes(), 0));
+        break;
+      case 9:
+        f.opsets.insert(read_opset(r.bytes()));
+        break;
+      case 10:
+        f.domain = r.text();
+        break;
+      case 11:
+        f.defaults.push_back(read_attribute(r.bytes(), 0));
+        break;
+      case 13:
+        f.overload = r.text();
+        break;
+      case 14:
+        f.metadata.insert(read_entry(r.bytes()));
+        break;
+      default:
+        break;
     }
   }
   if (f.domain == "ai.onnx") f.domain.clear();
@@ -301,9 +443,10 @@ FunctionProto read_function(Bytes bytes) {
 }
 
 constexpr std::array<std::string_view, 27> kNames{
-    "undefined", "float",  "uint8",  "int8",      "uint16",     "int16",    "int32",        "int64",      "string",
-    "bool",      "float16", "double", "uint32",    "uint64",     "complex64", "complex128",  "bfloat16",   "float8e4m3fn",
-    "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",   "int4",     "float4e2m1",   "float8e8m0", "uint2", "int2"};
+    "undefined", "float",      "uint8",      "int8",         "uint16",         "int16",      "int32",
+    "int64",     "string",     "bool",       "float16",      "double",         "uint32",     "uint64",
+    "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
+    "uint4",     "int4",       "float4e2m1", "float8e8m0",   "uint2",          "int2"};
 
 }  // namespace
 
@@ -327,16 +470,36 @@ ModelProto parse_model(Bytes bytes) {
   bool has_graph = false;
   for (WireReader r(bytes, "ModelProto"); r.next();) {
     switch (r.field()) {
-      case 1: m.ir_version = r.integer(); break;
-      case 2: m.producer = r.text(); break;
-      case 3: m.producer_version = r.text(); break;
-      case 4: m.domain = r.text(); break;
-      case 5: m.model_version = r.integer(); break;
-      case 7: m.graph = read_graph(r.bytes(), 0); has_graph = true; break;
-      case 8: m.opsets.insert(read_opset(r.bytes())); break;
-      case 14: m.metadata.insert(read_entry(r.bytes())); break;
-      case 25: m.functions.push_back(read_function(r.bytes())); break;
-      default: break;
+      case 1:
+        m.ir_version = r.integer();
+        break;
+      case 2:
+        m.producer = r.text();
+        break;
+      case 3:
+        m.producer_version = r.text();
+        break;
+      case 4:
+        m.domain = r.text();
+        break;
+      case 5:
+        m.model_version = r.integer();
+        break;
+      case 7:
+        m.graph = read_graph(r.bytes(), 0);
+        has_graph = true;
+        break;
+      case 8:
+        m.opsets.insert(read_opset(r.bytes()));
+        break;
+      case 14:
+        m.metadata.insert(read_entry(r.bytes()));
+        break;
+      case 25:
+        m.functions.push_back(read_function(r.bytes()));
+        break;
+      default:
+        break;
     }
   }
   if (!has_graph) throw FormatError("onnx: ModelProto: no graph; the file is no model of ONNX, or not a whole one");

@@ -16,8 +16,33 @@ namespace weft::onnx {
 
 // TensorProto.DataType.
 enum class ElementType : std::int32_t {
-  undefined, f32, u8, i8, u16, i16, i32, i64, string, boolean, f16, f64, u32, u64, c64, c128, bf16, f8e4m3fn, f8e4m3fnuz,
-  f8e5m2, f8e5m2fnuz, u4, i4, f4e2m1, f8e8m0, u2, i2,
+  undefined,
+  f32,
+  u8,
+  i8,
+  u16,
+  i16,
+  i32,
+  i64,
+  string,
+  boolean,
+  f16,
+  f64,
+  u32,
+  u64,
+  c64,
+  c128,
+  bf16,
+  f8e4m3fn,
+  f8e4m3fnuz,
+  f8e5m2,
+  f8e5m2fnuz,
+  u4,
+  i4,
+  f4e2m1,
+  f8e8m0,
+  u2,
+  i2,
 };
 
 struct ExternalData {
@@ -66,7 +91,21 @@ struct GraphProto;
 // AttributeProto. `type` is AttributeProto.AttributeType.
 struct AttributeProto {
   enum class Type : std::int32_t {
-    undefined, f, i, s, t, g, floats, ints, strings, tensors, graphs, sparse_tensor, sparse_tensors, type_proto, type_protos
+    undefined,
+    f,
+    i,
+    s,
+    t,
+    g,
+    floats,
+    ints,
+    strings,
+    tensors,
+    graphs,
+    sparse_tensor,
+    sparse_tensors,
+    type_proto,
+    type_protos
   };
   std::string name = {}, reference = {};  // reference: the attribute of the function around it whose value it has
   Type type = Type::undefined;
@@ -122,9 +161,9 @@ struct ModelProto {
   std::vector<FunctionProto> functions = {};
 };
 
-// Parses a file's bytes, into which the model's tensors point. Throws FormatError with the offset and the message around
-// it: what is cut off, a length past the end, a field of another kind, a text that is not UTF-8, messages within each
-// other more than 100 deep.
+// Parses a file's bytes, into which the model's tensors point. Throws FormatError with the offset and the message
+// around it: what is cut off, a length past the end, a field of another kind, a text that is not UTF-8, messages within
+// each other more than 100 deep.
 ModelProto parse_model(std::span<const std::byte> bytes);
 // A GraphProto alone, which may lack what follows behind these bytes.
 GraphProto parse_graph(std::span<const std::byte> bytes);

@@ -44,11 +44,11 @@ struct Form {
   std::vector<std::pair<std::string, std::size_t>> donated;  // as in Given
   std::mutex making;
   bool is_made = false;
-  bool on_fallback = false;  // runs on Options::fallback
-  bool is_placed = false;    // what the device refuses was looked for
-  bool ends = false;         // the last stage
-  int idle = 0;              // stages before it that computed nothing
-  Refused refused;           // nodes that run on Options::fallback
+  bool on_fallback = false;                              // runs on Options::fallback
+  bool is_placed = false;                                // what the device refuses was looked for
+  bool ends = false;                                     // the last stage
+  int idle = 0;                                          // stages before it that computed nothing
+  Refused refused;                                       // nodes that run on Options::fallback
   bool observes = false, recomputes = false;             // as TraceOptions
   Executable executable;                                 // empty: nothing is to be computed
   std::vector<std::string> inputs;                       // ids

@@ -9,8 +9,8 @@
 #include "onnx/write.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
-#include "weft/random.h"
 #include "weft/label.h"
+#include "weft/random.h"
 
 namespace weft::onnx {
 namespace {
@@ -208,8 +208,10 @@ Value Tracer::named(std::string id, Value value) {
     for (std::size_t i = 0; i < value.sequence->size(); ++i) {
       Value& element = (*value.sequence)[i];
       // An element that has a place keeps it.
-      if (element.id.empty()) element = named(std::format("{}[{}]", id, i), std::move(element));
-      else if (element.is_none()) element = named(element.id, element);
+      if (element.id.empty())
+        element = named(std::format("{}[{}]", id, i), std::move(element));
+      else if (element.is_none())
+        element = named(element.id, element);
     }
     value.id = std::move(id);
     return value;
@@ -334,7 +336,9 @@ Values Tracer::trace(const std::map<std::string, std::size_t, std::less<>>& sequ
   Scope scope{.opsets = &source_.model.opsets};
   for (const auto& [name, value] : source_.initializers) scope.values.emplace(name, value);
   for (const auto& [name, tensor] : source_.resident) scope.values.emplace(name, named(name, {}));
-  const auto is_given = [&](const std::string& id) { return known_.tensors.contains(id) || known_.elements.contains(id); };
+  const auto is_given = [&](const std::string& id) {
+    return known_.tensors.contains(id) || known_.elements.contains(id);
+  };
   for (const ValueInfoProto& port : graph.inputs) {
     if (const auto it = sequences.find(port.name); it != sequences.end()) {
       Value list{.id = port.name, .sequence = Values(it->second)};
@@ -358,7 +362,8 @@ Values Tracer::run(Scope& scope, std::span<const NodeProto> nodes, std::span<con
                    std::string_view what) {
   // (Not taken off where an error or a stage ends it: require() and in_graph() see to that.)
   scopes_.push_back(&scope);
-  if (scopes_.size() > kDeepest) throw FormatError("onnx: more than {} graphs and functions within each other", kDeepest);
+  if (scopes_.size() > kDeepest)
+    throw FormatError("onnx: more than {} graphs and functions within each other", kDeepest);
   each_use(nodes, [&](const std::string& name) { ++scope.uses[name]; });
   for (const std::string& name : outputs) ++scope.uses[name];
   const bool is_main = scopes_.size() == 1;
@@ -370,8 +375,10 @@ Values Tracer::run(Scope& scope, std::span<const NodeProto> nodes, std::span<con
       }
       continue;
     }
-    if (is_main && options_.each_alone) run_alone(scope, i, node);
-    else run_in_context(scope, node);
+    if (is_main && options_.each_alone)
+      run_alone(scope, i, node);
+    else
+      run_in_context(scope, node);
     each_use(std::span(&node, 1), [&](const std::string& name) { --scope.uses[name]; });
   }
   if (is_main && options_.each_alone) return {};
@@ -421,8 +428,9 @@ void Tracer::run_in_context(Scope& scope, const NodeProto& node) {
   try {
     run_node(scope, node);
   } catch (const Error& e) {
-    throw_in_context(e, std::format("node '{}' ({}{}{}, opset {})", place_of(node), node.domain, node.domain.empty() ? "" : ".",
-                                    node.op_type, version_of(*scope.opsets, node.domain)));
+    throw_in_context(
+        e, std::format("node '{}' ({}{}{}, opset {})", place_of(node), node.domain, node.domain.empty() ? "" : ".",
+                       node.op_type, version_of(*scope.opsets, node.domain)));
   }
 }
 
@@ -468,7 +476,8 @@ void Tracer::run_node(Scope& scope, const NodeProto& given) {
   if (!options_.recompute && is_known(scope, given)) {
     for (const std::string& name : given.outputs) {
       define(scope, name, {});
-      if (!name.empty() && options_.observed && !in_graph_) options_.observed->push_back({&given, scope.values.at(name)});
+      if (!name.empty() && options_.observed && !in_graph_)
+        options_.observed->push_back({&given, scope.values.at(name)});
     }
     return;
   }
@@ -532,8 +541,8 @@ void Tracer::run_node(Scope& scope, const NodeProto& given) {
   } else {
     throw Unsupported("no such operator here");
   }
-  if (values.size() < node->outputs.size() &&
-      std::ranges::any_of(std::span(node->outputs).subspan(values.size()), [](const auto& name) { return !name.empty(); })) {
+  if (values.size() < node->outputs.size() && std::ranges::any_of(std::span(node->outputs).subspan(values.size()),
+                                                                  [](const auto& name) { return !name.empty(); })) {
     throw Unsupported("it has {} results here, and the model wants {}", values.size(), node->outputs.size());
   }
   for (std::size_t i = 0; i < node->outputs.size() && i < values.size(); ++i) {
@@ -586,7 +595,8 @@ Values Tracer::call_function(const FunctionProto& function, const NodeProto& nod
                              std::span<const Value* const> operands) {
   Scope scope{.prefix = path, .opsets = &function.opsets, .function = &function, .call = &node};
   if (operands.size() > function.inputs.size()) {
-    throw FormatError("function {} has {} inputs, and is given {}", function.name, function.inputs.size(), operands.size());
+    throw FormatError("function {} has {} inputs, and is given {}", function.name, function.inputs.size(),
+                      operands.size());
   }
   for (std::size_t i = 0; i < function.inputs.size(); ++i) {
     // What is left out is an optional without a value.
@@ -608,8 +618,10 @@ Values Tracer::call_graph(const GraphProto& graph, const Node& node, std::string
   add_initializers(scope, graph);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::string& name = graph.inputs[i].name;
-    if (inputs[i].id.empty()) define(scope, name, std::move(inputs[i]));
-    else scope.values.insert_or_assign(name, std::move(inputs[i]));
+    if (inputs[i].id.empty())
+      define(scope, name, std::move(inputs[i]));
+    else
+      scope.values.insert_or_assign(name, std::move(inputs[i]));
   }
   return run(scope, graph);
 }

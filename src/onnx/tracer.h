@@ -1,8 +1,8 @@
 // Makes a graph of a model for inputs of given shapes.
 //
-// Nodes whose operands are known (weights aside) are computed at once, which folds what a model computes of shapes. A row
-// that needs elements which are not known throws NeedsElements: what is made up to there is one stage of a run, and the
-// graph is made again from the beginning with those elements known, and with what the stage has computed as inputs.
+// Nodes whose operands are known (weights aside) are computed at once, which folds what a model computes of shapes. A
+// row that needs elements which are not known throws NeedsElements: what is made up to there is one stage of a run, and
+// the graph is made again from the beginning with those elements known, and with what the stage has computed as inputs.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ struct NeedsElements {
   const NodeProto* node = nullptr;  // the row's
 };
 
-// A branch or a body of a loop needs elements that are not known, or is otherwise none that the graph can have as it is: the
-// branch is chosen, or the loop turned, while the graph is made.
+// A branch or a body of a loop needs elements that are not known, or is otherwise none that the graph can have as it
+// is: the branch is chosen, or the loop turned, while the graph is made.
 struct NotOfGraph {};
 
 // What is left is for the other device.
@@ -109,8 +109,8 @@ class Tracer {
   Tracer(const Source& source, const std::map<std::string, Tensor>& given, const Known& known)
       : source_(source), known_(known), inputs_(given) {}
 
-  // The outputs of the main graph, whose inputs are among the known tensors (the elements of a sequence "x" as "x[0]", …;
-  // `sequences` has their lengths). Throws NeedsElements, OtherDevice, and errors that name nodes.
+  // The outputs of the main graph, whose inputs are among the known tensors (the elements of a sequence "x" as "x[0]",
+  // …; `sequences` has their lengths). Throws NeedsElements, OtherDevice, and errors that name nodes.
   Values trace(const std::map<std::string, std::size_t, std::less<>>& sequences);
 
   // The input of the graph that is this one of the model, where the graph has it before.
@@ -185,7 +185,8 @@ class Tracer {
   };
 
   // The values of the outputs behind the nodes; `what` has them, in errors.
-  Values run(Scope& scope, std::span<const NodeProto> nodes, std::span<const std::string> outputs, std::string_view what);
+  Values run(Scope& scope, std::span<const NodeProto> nodes, std::span<const std::string> outputs,
+             std::string_view what);
   Values run(Scope& scope, const GraphProto& graph);
   void run_node(Scope& scope, const NodeProto& node);
   Values compute(const Node& node, bool known, const std::function<Tensors(const Node&)>& make);
@@ -210,8 +211,8 @@ class Tracer {
   const Known& known_;
   TraceOptions options_;
   std::set<std::string, std::less<>> waiting_;  // names of the main graph without a value yet
-  std::vector<const NodeProto*> running_;  // nodes, each within the one before
-  std::vector<Scope*> scopes_;  // those being run, from the outermost on
+  std::vector<const NodeProto*> running_;       // nodes, each within the one before
+  std::vector<Scope*> scopes_;                  // those being run, from the outermost on
   std::vector<Value> held_;
   std::map<std::string, Tensor> inputs_;  // of the graph, by id
   std::size_t made_ = 0;                  // nodes, each as often as it is made

@@ -29,8 +29,8 @@ std::optional<DType> find_dtype(ElementType type);
 // ONNX's number of the type.
 ElementType element_type(DType type);
 
-// The tensor's elements: those of the file where it has them as Weft does, else a copy. `owner` keeps the file; `folder` is
-// where external data are. Throws FormatError, Unsupported, IoError.
+// The tensor's elements: those of the file where it has them as Weft does, else a copy. `owner` keeps the file;
+// `folder` is where external data are. Throws FormatError, Unsupported, IoError.
 class ExternalFiles;
 TensorData data_of(const TensorProto& tensor, const std::shared_ptr<const void>& owner, ExternalFiles& files);
 TensorData data_of(const SparseTensorProto& tensor, const std::shared_ptr<const void>& owner, ExternalFiles& files);

@@ -19,9 +19,10 @@ namespace {
 
 // By the number of the type.
 constexpr std::optional<DType> kTypes[] = {
-    {},         DType::f32, DType::u8,  DType::i8,  DType::u16,  DType::i16,    DType::i32, DType::i64,    {},
-    DType::boolean, DType::f16, DType::f64, DType::u32, DType::u64, DType::c64, {},         DType::bf16,   DType::f8e4m3,
-    {},         DType::f8e5m2, {},      DType::u4,  DType::i4,   {},            {},         DType::u2,     DType::i2};
+    {},          DType::f32,     DType::u8,  DType::i8,     DType::u16, DType::i16, DType::i32, DType::i64,
+    {},          DType::boolean, DType::f16, DType::f64,    DType::u32, DType::u64, DType::c64, {},
+    DType::bf16, DType::f8e4m3,  {},         DType::f8e5m2, {},         DType::u4,  DType::i4,  {},
+    {},          DType::u2,      DType::i2};
 
 // More have no place, and their bytes no number of 64 bits.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
@@ -86,7 +87,8 @@ MappedFile ExternalFiles::bytes(const ExternalData& data, std::uint64_t size, st
   // A link may lead elsewhere as well.
   const std::filesystem::path path = folder_ / place;
   std::error_code ignored;
-  const auto real = std::filesystem::weakly_canonical(path, ignored), base = std::filesystem::weakly_canonical(folder_, ignored);
+  const auto real = std::filesystem::weakly_canonical(path, ignored),
+             base = std::filesystem::weakly_canonical(folder_, ignored);
   const auto [end, rest] = std::ranges::mismatch(base, real);
   if (end != base.end()) refuse_location(data.location, tensor);
   const std::lock_guard lock(mutex_);
@@ -94,8 +96,8 @@ MappedFile ExternalFiles::bytes(const ExternalData& data, std::uint64_t size, st
   if (!file.owner) file = MappedFile::open(path);
   const std::uint64_t there = file.bytes.size(), length = data.length.value_or(size);
   if (length != size || data.offset > there || size > there - data.offset) {
-    throw FormatError("onnx: {} takes {} bytes, and is said to be {} bytes from {} on of '{}', which has {}", tensor, size,
-                      length, data.offset, data.location, there);
+    throw FormatError("onnx: {} takes {} bytes, and is said to be {} bytes from {} on of '{}', which has {}", tensor,
+                      size, length, data.offset, data.location, there);
   }
   return {file.bytes.subspan(static_cast<std::size_t>(data.offset), static_cast<std::size_t>(size)), file.owner};
 }
@@ -167,18 +169,29 @@ std::vector<To> numbers_as(const TensorData& data) {
 template <class To>
 std::vector<To> elements_as(const TensorData& data) {
   switch (data.dtype) {
-    case DType::f32: return numbers_as<To, float>(data);
-    case DType::f64: return numbers_as<To, double>(data);
-    case DType::i8: return numbers_as<To, std::int8_t>(data);
+    case DType::f32:
+      return numbers_as<To, float>(data);
+    case DType::f64:
+      return numbers_as<To, double>(data);
+    case DType::i8:
+      return numbers_as<To, std::int8_t>(data);
     case DType::u8:
-    case DType::boolean: return numbers_as<To, std::uint8_t>(data);
-    case DType::i16: return numbers_as<To, std::int16_t>(data);
-    case DType::u16: return numbers_as<To, std::uint16_t>(data);
-    case DType::i32: return numbers_as<To, std::int32_t>(data);
-    case DType::u32: return numbers_as<To, std::uint32_t>(data);
-    case DType::i64: return numbers_as<To, std::int64_t>(data);
-    case DType::u64: return numbers_as<To, std::uint64_t>(data);
-    default: break;
+    case DType::boolean:
+      return numbers_as<To, std::uint8_t>(data);
+    case DType::i16:
+      return numbers_as<To, std::int16_t>(data);
+    case DType::u16:
+      return numbers_as<To, std::uint16_t>(data);
+    case DType::i32:
+      return numbers_as<To, std::int32_t>(data);
+    case DType::u32:
+      return numbers_as<To, std::uint32_t>(data);
+    case DType::i64:
+      return numbers_as<To, std::int64_t>(data);
+    case DType::u64:
+      return numbers_as<To, std::uint64_t>(data);
+    default:
+      break;
   }
   // Narrow floats and packed integers, by the library's own conversion.
   std::vector<double> values(static_cast<std::size_t>(element_count(data.shape)));
@@ -195,31 +208,32 @@ std::vector<double> numbers_in(const TensorData& data) { return elements_as<doub
 
 PortValue load_value(const std::filesystem::path& path, std::string_view type) {
   const MappedFile file = MappedFile::open(path);
-  return in_context([&] { return std::format("'{}'", path.string()); }, [&] {
-    ExternalFiles files(path.parent_path());
-    const auto tensor = [&](std::span<const std::byte> bytes) {
-      return Graph::constant(data_of(parse_tensor(bytes), file.owner, files));
-    };
-    const auto sequence = [&](std::span<const std::byte> bytes) {
-      std::vector<Tensor> tensors;
-      for (WireReader r(bytes, "SequenceProto"); r.next();) {
-        if (r.field() == 3) tensors.push_back(tensor(r.bytes()));
-      }
-      return tensors;
-    };
-    PortValue value;
-    if (type.starts_with("optional(")) {
-      for (WireReader r(file.bytes, "OptionalProto"); r.next();) {
-        if (r.field() == 3) value.tensor = tensor(r.bytes());
-        if (r.field() == 5) value.sequence = sequence(r.bytes());
-      }
-    } else if (type.starts_with("seq(")) {
-      value.sequence = sequence(file.bytes);
-    } else {
-      value.tensor = tensor(file.bytes);
-    }
-    return value;
-  });
+  return in_context([&] { return std::format("'{}'", path.string()); },
+                    [&] {
+                      ExternalFiles files(path.parent_path());
+                      const auto tensor = [&](std::span<const std::byte> bytes) {
+                        return Graph::constant(data_of(parse_tensor(bytes), file.owner, files));
+                      };
+                      const auto sequence = [&](std::span<const std::byte> bytes) {
+                        std::vector<Tensor> tensors;
+                        for (WireReader r(bytes, "SequenceProto"); r.next();) {
+                          if (r.field() == 3) tensors.push_back(tensor(r.bytes()));
+                        }
+                        return tensors;
+                      };
+                      PortValue value;
+                      if (type.starts_with("optional(")) {
+                        for (WireReader r(file.bytes, "OptionalProto"); r.next();) {
+                          if (r.field() == 3) value.tensor = tensor(r.bytes());
+                          if (r.field() == 5) value.sequence = sequence(r.bytes());
+                        }
+                      } else if (type.starts_with("seq(")) {
+                        value.sequence = sequence(file.bytes);
+                      } else {
+                        value.tensor = tensor(file.bytes);
+                      }
+                      return value;
+                    });
 }
 
 }  // namespace weft::onnx

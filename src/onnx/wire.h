@@ -19,8 +19,8 @@ namespace weft::onnx {
 //
 //   for (WireReader r(bytes, "NodeProto"); r.next();) switch (r.field()) { case 1: name = r.text(); break; … }
 //
-// A field that nobody asks for is skipped. Throws FormatError, which names the message and the offset in it, for what is
-// cut off or of another kind than asked for.
+// A field that nobody asks for is skipped. Throws FormatError, which names the message and the offset in it, for what
+// is cut off or of another kind than asked for.
 class WireReader {
  public:
   WireReader(std::span<const std::byte> bytes, std::string_view message) : bytes_(bytes), message_(message) {}
@@ -33,17 +33,25 @@ class WireReader {
     kind_ = static_cast<Kind>(tag & 7);
     if (tag >> 32 || field_ == 0) fail("a field has the number {}", tag >> 3);
     switch (kind_) {
-      case Kind::varint: number_ = read_varint(); break;
-      case Kind::fixed64: number_ = read_fixed<std::uint64_t>(); break;
-      case Kind::fixed32: number_ = read_fixed<std::uint32_t>(); break;
+      case Kind::varint:
+        number_ = read_varint();
+        break;
+      case Kind::fixed64:
+        number_ = read_fixed<std::uint64_t>();
+        break;
+      case Kind::fixed32:
+        number_ = read_fixed<std::uint32_t>();
+        break;
       case Kind::bytes: {
         const std::uint64_t size = read_varint();
-        if (size > bytes_.size() - at_) fail("field {} has {} bytes, and {} are left", field_, size, bytes_.size() - at_);
+        if (size > bytes_.size() - at_)
+          fail("field {} has {} bytes, and {} are left", field_, size, bytes_.size() - at_);
         value_ = bytes_.subspan(at_, static_cast<std::size_t>(size));
         at_ += static_cast<std::size_t>(size);
         break;
       }
-      default: fail("field {} is of kind {}, which Protocol Buffers 3 do not have", field_, static_cast<int>(kind_));
+      default:
+        fail("field {} is of kind {}, which Protocol Buffers 3 do not have", field_, static_cast<int>(kind_));
     }
     return true;
   }
@@ -72,7 +80,8 @@ class WireReader {
     using Bits = std::conditional_t<sizeof(Number) == 4, std::uint32_t, std::uint64_t>;
     constexpr Kind kOne = sizeof(Number) == 4 ? Kind::fixed32 : Kind::fixed64;
     if (kind_ != Kind::bytes) return to.push_back(std::bit_cast<Number>(static_cast<Bits>(expect(kOne))));
-    if (value_.size() % sizeof(Number)) fail("field {} has {} bytes, which are no numbers of {}", field_, value_.size(), sizeof(Number));
+    if (value_.size() % sizeof(Number))
+      fail("field {} has {} bytes, which are no numbers of {}", field_, value_.size(), sizeof(Number));
     const std::size_t first = to.size(), count = value_.size() / sizeof(Number);
     to.resize(first + count);
     if (count) std::memcpy(to.data() + first, value_.data(), value_.size());
@@ -80,14 +89,16 @@ class WireReader {
 
   template <class... Args>
   [[noreturn]] void fail(std::format_string<Args...> format, Args&&... args) const {
-    throw FormatError(std::format("onnx: {}, at byte {} of it: {}", message_, at_, std::format(format, std::forward<Args>(args)...)));
+    throw FormatError(
+        std::format("onnx: {}, at byte {} of it: {}", message_, at_, std::format(format, std::forward<Args>(args)...)));
   }
 
  private:
   enum class Kind : std::uint8_t { varint, fixed64, bytes, begin_group, end_group, fixed32 };
 
   std::uint64_t expect(Kind kind) const {
-    if (kind_ != kind) fail("field {} is of kind {}, expected {}", field_, static_cast<int>(kind_), static_cast<int>(kind));
+    if (kind_ != kind)
+      fail("field {} is of kind {}, expected {}", field_, static_cast<int>(kind_), static_cast<int>(kind));
     return number_;
   }
   std::uint64_t read_varint() {

@@ -73,29 +73,26 @@ struct FullLikeAttributes {
 };
 constexpr std::string_view kGivenType = "dtype; without one x's";
 
-constexpr Function kFullLike = {
-    {.name = "full_like",
-     .operands = {{"x"}},
-     .results = {{"y", kSameShape, kGivenType}},
-     .formula = "y[i…] = value",
-     .summary = "one value everywhere, in the shape of x"},
-    [](const Tensor& x, const FullLikeAttributes& a) {
-      return broadcast_to(Graph::scalar(a.value, a.dtype.value_or(x.dtype())), x.shape());
-    }};
-constexpr Function kZerosLike = {
-    {.name = "zeros_like",
-     .operands = {{"x"}},
-     .results = {{"y", kSameShape, kGivenType}},
-     .formula = "y[i…] = 0",
-     .summary = "zeros in the shape of x"},
-    [](const Tensor& x, const TypeAttributes& a) { return full_like(x, 0, a.dtype); }};
-constexpr Function kOnesLike = {
-    {.name = "ones_like",
-     .operands = {{"x"}},
-     .results = {{"y", kSameShape, kGivenType}},
-     .formula = "y[i…] = 1",
-     .summary = "ones in the shape of x"},
-    [](const Tensor& x, const TypeAttributes& a) { return full_like(x, 1, a.dtype); }};
+constexpr Function kFullLike = {{.name = "full_like",
+                                 .operands = {{"x"}},
+                                 .results = {{"y", kSameShape, kGivenType}},
+                                 .formula = "y[i…] = value",
+                                 .summary = "one value everywhere, in the shape of x"},
+                                [](const Tensor& x, const FullLikeAttributes& a) {
+                                  return broadcast_to(Graph::scalar(a.value, a.dtype.value_or(x.dtype())), x.shape());
+                                }};
+constexpr Function kZerosLike = {{.name = "zeros_like",
+                                  .operands = {{"x"}},
+                                  .results = {{"y", kSameShape, kGivenType}},
+                                  .formula = "y[i…] = 0",
+                                  .summary = "zeros in the shape of x"},
+                                 [](const Tensor& x, const TypeAttributes& a) { return full_like(x, 0, a.dtype); }};
+constexpr Function kOnesLike = {{.name = "ones_like",
+                                 .operands = {{"x"}},
+                                 .results = {{"y", kSameShape, kGivenType}},
+                                 .formula = "y[i…] = 1",
+                                 .summary = "ones in the shape of x"},
+                                [](const Tensor& x, const TypeAttributes& a) { return full_like(x, 1, a.dtype); }};
 
 constexpr std::string_view kOrders[] = {"xy", "ij"};
 struct MeshgridAttributes {
@@ -104,27 +101,27 @@ struct MeshgridAttributes {
     v("order", order, GridOrder::xy, kOrders, "xy: with the first two axes exchanged; ij: as the vectors are given");
   }
 };
-constexpr Function kMeshgrid = {
-    {.name = "meshgrid",
-     .operands = {{.name = "vectors", .arity = Arity::repeated, .max_rank = 1}},
-     .results = {{"y", "the vectors' sizes", "that of its vector", Arity::repeated}},
-     .formula = "y[k][i…] = vectors[k][i_k]",
-     .summary = "the coordinates of the points of a grid, one tensor for each of its axes"},
-    [](std::span<const Tensor> axes, const MeshgridAttributes& a) {
-      const int rank = static_cast<int>(axes.size());
-      if (rank > kMaxRank) throw ShapeError("meshgrid: {} axes, at most {} are possible", rank, kMaxRank);
-      Shape grid;
-      for (const Tensor& t : axes) grid.push_back(t.size());
-      std::vector<Tensor> coordinates;
-      for (int i = 0; i < rank; ++i) {
-        Shape along = Shape::filled(rank, 1);
-        along[i] = grid[i];
-        Tensor c = broadcast_to(reshape(axes[static_cast<std::size_t>(i)], along), grid);
-        if (a.order == GridOrder::xy && rank > 1) c = moveaxis(c, {0, 1}, {1, 0});
-        coordinates.push_back(std::move(c));
-      }
-      return coordinates;
-    }};
+constexpr Function kMeshgrid = {{.name = "meshgrid",
+                                 .operands = {{.name = "vectors", .arity = Arity::repeated, .max_rank = 1}},
+                                 .results = {{"y", "the vectors' sizes", "that of its vector", Arity::repeated}},
+                                 .formula = "y[k][i…] = vectors[k][i_k]",
+                                 .summary = "the coordinates of the points of a grid, one tensor for each of its axes"},
+                                [](std::span<const Tensor> axes, const MeshgridAttributes& a) {
+                                  const int rank = static_cast<int>(axes.size());
+                                  if (rank > kMaxRank)
+                                    throw ShapeError("meshgrid: {} axes, at most {} are possible", rank, kMaxRank);
+                                  Shape grid;
+                                  for (const Tensor& t : axes) grid.push_back(t.size());
+                                  std::vector<Tensor> coordinates;
+                                  for (int i = 0; i < rank; ++i) {
+                                    Shape along = Shape::filled(rank, 1);
+                                    along[i] = grid[i];
+                                    Tensor c = broadcast_to(reshape(axes[static_cast<std::size_t>(i)], along), grid);
+                                    if (a.order == GridOrder::xy && rank > 1) c = moveaxis(c, {0, 1}, {1, 0});
+                                    coordinates.push_back(std::move(c));
+                                  }
+                                  return coordinates;
+                                }};
 
 struct DiagonalAttributes {
   std::int64_t diagonal = 0;
@@ -158,24 +155,23 @@ constexpr Function kWhere = {
      .formula = "y = a if condition, else b",
      .summary = "elements of a where the condition, which is bool, is true, else those of b"},
     [](const Tensor& condition, const TensorLike& a, const TensorLike& b) { return select(condition, a, b); }};
-constexpr Function kDivide = {
-    {.name = "divide",
-     .operands = {{"a"}, {"b"}},
-     .results = {{"y", kCommonShape, "the common type; of integers and bool f32"}},
-     .formula = "y = a / b",
-     .summary = "the quotient, with the fraction also of integers"},
-    [](const TensorLike& a, const TensorLike& b) {
-      const std::array operands{&a, &b};
-      const DType type = averaged(result_type_for("divide", operands));
-      return binary(ScalarOp::div, as_tensor("divide", a, type), as_tensor("divide", b, type));
-    }};
-constexpr Function kPositive = {
-    {.name = "positive",
-     .operands = {{"x"}},
-     .results = {{"y", kSameShape, kSameType}},
-     .formula = "y = x",
-     .summary = "x itself"},
-    [](const Tensor& x) { return x; }};
+constexpr Function kDivide = {{.name = "divide",
+                               .operands = {{"a"}, {"b"}},
+                               .results = {{"y", kCommonShape, "the common type; of integers and bool f32"}},
+                               .formula = "y = a / b",
+                               .summary = "the quotient, with the fraction also of integers"},
+                              [](const TensorLike& a, const TensorLike& b) {
+                                const std::array operands{&a, &b};
+                                const DType type = averaged(result_type_for("divide", operands));
+                                return binary(ScalarOp::div, as_tensor("divide", a, type),
+                                              as_tensor("divide", b, type));
+                              }};
+constexpr Function kPositive = {{.name = "positive",
+                                 .operands = {{"x"}},
+                                 .results = {{"y", kSameShape, kSameType}},
+                                 .formula = "y = x",
+                                 .summary = "x itself"},
+                                [](const Tensor& x) { return x; }};
 
 // ---- Statistics
 
@@ -189,37 +185,34 @@ struct SumAttributes : ReductionAttributes {
 constexpr std::string_view kSummedType =
     "dtype; without one x's, of bool and integers below 32 bits i32, of such unsigned ones u32";
 
-constexpr Function kSum = {
-    {.name = "sum",
-     .operands = {{"x"}},
-     .results = {{"y", kReducedShape, kSummedType}},
-     .formula = "y = Σ x",
-     .summary = "the sum over the axes; in bool whether some element is true"},
-    [](const Tensor& x, const SumAttributes& a) {
-      const DType type = a.dtype.value_or(summed(x.dtype()));
-      const ReduceKind kind = type == DType::boolean ? ReduceKind::any : ReduceKind::sum;
-      return reduce(kind, cast(x, type), a.axes, a.keep_dims);
-    }};
-constexpr Function kProd = {
-    {.name = "prod",
-     .operands = {{"x"}},
-     .results = {{"y", kReducedShape, kSummedType}},
-     .formula = "y = Π x",
-     .summary = "the product over the axes; in bool whether all elements are true"},
-    [](const Tensor& x, const SumAttributes& a) {
-      const DType type = a.dtype.value_or(summed(x.dtype()));
-      const ReduceKind kind = type == DType::boolean ? ReduceKind::all : ReduceKind::prod;
-      return reduce(kind, cast(x, type), a.axes, a.keep_dims);
-    }};
-constexpr Function kMean = {
-    {.name = "mean",
-     .operands = {{"x"}},
-     .results = {{"y", kReducedShape, "x's type; of integers and bool f32"}},
-     .formula = "y = Σ x / #x",
-     .summary = "the mean over the axes"},
-    [](const Tensor& x, const ReductionAttributes& a) {
-      return reduce(ReduceKind::mean, cast(x, averaged(x.dtype())), a.axes, a.keep_dims);
-    }};
+constexpr Function kSum = {{.name = "sum",
+                            .operands = {{"x"}},
+                            .results = {{"y", kReducedShape, kSummedType}},
+                            .formula = "y = Σ x",
+                            .summary = "the sum over the axes; in bool whether some element is true"},
+                           [](const Tensor& x, const SumAttributes& a) {
+                             const DType type = a.dtype.value_or(summed(x.dtype()));
+                             const ReduceKind kind = type == DType::boolean ? ReduceKind::any : ReduceKind::sum;
+                             return reduce(kind, cast(x, type), a.axes, a.keep_dims);
+                           }};
+constexpr Function kProd = {{.name = "prod",
+                             .operands = {{"x"}},
+                             .results = {{"y", kReducedShape, kSummedType}},
+                             .formula = "y = Π x",
+                             .summary = "the product over the axes; in bool whether all elements are true"},
+                            [](const Tensor& x, const SumAttributes& a) {
+                              const DType type = a.dtype.value_or(summed(x.dtype()));
+                              const ReduceKind kind = type == DType::boolean ? ReduceKind::all : ReduceKind::prod;
+                              return reduce(kind, cast(x, type), a.axes, a.keep_dims);
+                            }};
+constexpr Function kMean = {{.name = "mean",
+                             .operands = {{"x"}},
+                             .results = {{"y", kReducedShape, "x's type; of integers and bool f32"}},
+                             .formula = "y = Σ x / #x",
+                             .summary = "the mean over the axes"},
+                            [](const Tensor& x, const ReductionAttributes& a) {
+                              return reduce(ReduceKind::mean, cast(x, averaged(x.dtype())), a.axes, a.keep_dims);
+                            }};
 constexpr Function kMax = {
     {.name = "max",
      .operands = {{"x", types::numbers}},
@@ -291,18 +284,14 @@ constexpr Function kCumulativeSum = {
      .results = {{"y", kCumulativeShape, kSummedType}},
      .formula = "y[i] = x[0] + … + x[i]",
      .summary = "the running sum along an axis"},
-    [](const Tensor& x, const CumulativeAttributes& a) {
-      return cumulative(ScanKind::sum, "cumulative_sum", x, a);
-    }};
+    [](const Tensor& x, const CumulativeAttributes& a) { return cumulative(ScanKind::sum, "cumulative_sum", x, a); }};
 constexpr Function kCumulativeProd = {
     {.name = "cumulative_prod",
      .operands = {{"x"}},
      .results = {{"y", kCumulativeShape, kSummedType}},
      .formula = "y[i] = x[0] · … · x[i]",
      .summary = "the running product along an axis"},
-    [](const Tensor& x, const CumulativeAttributes& a) {
-      return cumulative(ScanKind::prod, "cumulative_prod", x, a);
-    }};
+    [](const Tensor& x, const CumulativeAttributes& a) { return cumulative(ScanKind::prod, "cumulative_prod", x, a); }};
 
 struct DiffAttributes : AxisAttributes {
   int n = 1;
@@ -360,100 +349,96 @@ struct ExpandAttributes {
   Axes axes = {};
   void fields(AttributeVisitor& v) { v("axes", axes, "where the new axes are in the result"); }
 };
-constexpr Function kExpandDims = {
-    {.name = "expand_dims",
-     .operands = {{"x"}},
-     .results = {{"y", "x's shape with 1 inserted at the axes", kSameType}},
-     .formula = "y[i…, 0, j…] = x[i…, j…]",
-     .summary = "new axes of size 1"},
-    [](const Tensor& x, const ExpandAttributes& a) {
-      const std::vector<int> given = a.axes.of(0);
-      std::vector<int> places = normalized_axes(given, x.rank() + static_cast<int>(given.size()), "expand_dims");
-      std::ranges::sort(places);
-      Tensor y = x;
-      for (const int place : places) y = expand_dims(y, place);
-      return y;
-    }};
+constexpr Function kExpandDims = {{.name = "expand_dims",
+                                   .operands = {{"x"}},
+                                   .results = {{"y", "x's shape with 1 inserted at the axes", kSameType}},
+                                   .formula = "y[i…, 0, j…] = x[i…, j…]",
+                                   .summary = "new axes of size 1"},
+                                  [](const Tensor& x, const ExpandAttributes& a) {
+                                    const std::vector<int> given = a.axes.of(0);
+                                    std::vector<int> places = normalized_axes(
+                                        given, x.rank() + static_cast<int>(given.size()), "expand_dims");
+                                    std::ranges::sort(places);
+                                    Tensor y = x;
+                                    for (const int place : places) y = expand_dims(y, place);
+                                    return y;
+                                  }};
 
 struct SqueezeAttributes {
   Axes axes = {};
   void fields(AttributeVisitor& v) { v("axes", axes, {}, "the axes that go, each of size 1; without them all"); }
 };
-constexpr Function kSqueeze = {
-    {.name = "squeeze",
-     .operands = {{"x"}},
-     .results = {{"y", "x's shape without the axes", kSameType}},
-     .formula = "y[i…, j…] = x[i…, 0, j…]",
-     .summary = "x without axes whose size is 1"},
-    [](const Tensor& x, const SqueezeAttributes& a) {
-      std::vector<int> gone = normalized_axes(a.axes, x.rank(), "squeeze");
-      std::ranges::sort(gone, std::greater());
-      Tensor y = x;
-      for (const int axis : gone) y = squeeze(y, axis);
-      return y;
-    }};
+constexpr Function kSqueeze = {{.name = "squeeze",
+                                .operands = {{"x"}},
+                                .results = {{"y", "x's shape without the axes", kSameType}},
+                                .formula = "y[i…, j…] = x[i…, 0, j…]",
+                                .summary = "x without axes whose size is 1"},
+                               [](const Tensor& x, const SqueezeAttributes& a) {
+                                 std::vector<int> gone = normalized_axes(a.axes, x.rank(), "squeeze");
+                                 std::ranges::sort(gone, std::greater());
+                                 Tensor y = x;
+                                 for (const int axis : gone) y = squeeze(y, axis);
+                                 return y;
+                               }};
 
 struct JoinAttributes {
   int axis = 0;
   void fields(AttributeVisitor& v) { v("axis", axis, 0, "the axis along which the parts lie"); }
 };
-constexpr Function kConcat = {
-    {.name = "concat",
-     .operands = {{.name = "parts", .arity = Arity::repeated}},
-     .results = {{"y", "the parts' shape, along the axis their sizes together", kCommonType}},
-     .formula = "y = [parts[0], parts[1], …] along axis",
-     .summary = "the parts one after the other along an axis"},
-    [](std::span<const Tensor> parts, const JoinAttributes& a) {
-      std::vector<Tensor> all = promoted("concat", parts);
-      const Tensor& first = parts[0];
-      for (const Tensor& t : parts) {
-        Shape to = first.shape(), from = t.shape();
-        // (Else the operation speaks of the parts themselves.)
-        if (t.dtype() == first.dtype()) continue;
-        const int along = normalize_axis(a.axis, to.rank(), "concat");
-        if (to.rank() == from.rank()) to[along] = from[along];
-        if (to == from) continue;
-        throw ShapeError("concat: {} does not continue {} along axis {}", to_string(t.type()),
-                         to_string(first.type()), a.axis);
-      }
-      return concat(all, a.axis);
-    }};
-constexpr Function kConcatFlattened = {
-    {.name = "concat_flattened",
-     .operands = {{.name = "parts", .arity = Arity::repeated}},
-     .results = {{"y", "[the parts' elements]", kCommonType}},
-     .formula = "y = [parts[0], parts[1], …]",
-     .summary = "the elements of the parts one after the other, in row-major order",
-     .form_of = "concat"},
-    [](std::span<const Tensor> parts) {
-      std::vector<Tensor> all = promoted("concat", parts);
-      std::ranges::transform(all, all.begin(), flatten);
-      return concat(all, 0);
-    }};
+constexpr Function kConcat = {{.name = "concat",
+                               .operands = {{.name = "parts", .arity = Arity::repeated}},
+                               .results = {{"y", "the parts' shape, along the axis their sizes together", kCommonType}},
+                               .formula = "y = [parts[0], parts[1], …] along axis",
+                               .summary = "the parts one after the other along an axis"},
+                              [](std::span<const Tensor> parts, const JoinAttributes& a) {
+                                std::vector<Tensor> all = promoted("concat", parts);
+                                const Tensor& first = parts[0];
+                                for (const Tensor& t : parts) {
+                                  Shape to = first.shape(), from = t.shape();
+                                  // (Else the operation speaks of the parts themselves.)
+                                  if (t.dtype() == first.dtype()) continue;
+                                  const int along = normalize_axis(a.axis, to.rank(), "concat");
+                                  if (to.rank() == from.rank()) to[along] = from[along];
+                                  if (to == from) continue;
+                                  throw ShapeError("concat: {} does not continue {} along axis {}", to_string(t.type()),
+                                                   to_string(first.type()), a.axis);
+                                }
+                                return concat(all, a.axis);
+                              }};
+constexpr Function kConcatFlattened = {{.name = "concat_flattened",
+                                        .operands = {{.name = "parts", .arity = Arity::repeated}},
+                                        .results = {{"y", "[the parts' elements]", kCommonType}},
+                                        .formula = "y = [parts[0], parts[1], …]",
+                                        .summary = "the elements of the parts one after the other, in row-major order",
+                                        .form_of = "concat"},
+                                       [](std::span<const Tensor> parts) {
+                                         std::vector<Tensor> all = promoted("concat", parts);
+                                         std::ranges::transform(all, all.begin(), flatten);
+                                         return concat(all, 0);
+                                       }};
 
 struct StackAttributes {
   int axis = 0;
   void fields(AttributeVisitor& v) { v("axis", axis, 0, "the new axis of the result"); }
 };
-constexpr Function kStack = {
-    {.name = "stack",
-     .operands = {{.name = "parts", .arity = Arity::repeated, .shape = "one shape"}},
-     .results = {{"y", "the parts' shape with their number inserted at axis", kCommonType}},
-     .formula = "y[i…, k, j…] = parts[k][i…, j…]",
-     .summary = "the parts side by side along a new axis"},
-    [](std::span<const Tensor> parts, const StackAttributes& a) {
-      std::vector<Tensor> all = promoted("stack", parts);
-      const int along = normalize_axis(a.axis, all[0].rank() + 1, "stack");
-      for (Tensor& t : all) {
-        const Tensor& part = parts[static_cast<std::size_t>(&t - all.data())];
-        if (t.shape() != all[0].shape()) {
-          throw ShapeError("stack: parts are {} and {}, expected equal shapes", to_string(parts[0].type()),
-                           to_string(part.type()));
-        }
-      }
-      for (Tensor& t : all) t = expand_dims(t, along);
-      return concat(all, along);
-    }};
+constexpr Function kStack = {{.name = "stack",
+                              .operands = {{.name = "parts", .arity = Arity::repeated, .shape = "one shape"}},
+                              .results = {{"y", "the parts' shape with their number inserted at axis", kCommonType}},
+                              .formula = "y[i…, k, j…] = parts[k][i…, j…]",
+                              .summary = "the parts side by side along a new axis"},
+                             [](std::span<const Tensor> parts, const StackAttributes& a) {
+                               std::vector<Tensor> all = promoted("stack", parts);
+                               const int along = normalize_axis(a.axis, all[0].rank() + 1, "stack");
+                               for (Tensor& t : all) {
+                                 const Tensor& part = parts[static_cast<std::size_t>(&t - all.data())];
+                                 if (t.shape() != all[0].shape()) {
+                                   throw ShapeError("stack: parts are {} and {}, expected equal shapes",
+                                                    to_string(parts[0].type()), to_string(part.type()));
+                                 }
+                               }
+                               for (Tensor& t : all) t = expand_dims(t, along);
+                               return concat(all, along);
+                             }};
 
 struct UnstackAttributes {
   int axis = 0;
@@ -502,36 +487,36 @@ struct MoveaxisAttributes {
     v("to", to, "their places in the result");
   }
 };
-constexpr Function kMoveaxis = {
-    {.name = "moveaxis",
-     .operands = {{"x"}},
-     .results = {{"y", "x's sizes in that order", kSameType}},
-     .formula = "y's axis to[i] = x's axis from[i]",
-     .summary = "some axes in other places, the others in their order"},
-    [](const Tensor& x, const MoveaxisAttributes& a) {
-      const std::vector<int> source = normalized_axes(a.from, x.rank(), "moveaxis");
-      const std::vector<int> target = normalized_axes(a.to, x.rank(), "moveaxis");
-      if (source.size() != target.size()) {
-        throw ShapeError("moveaxis: {} axes are to be moved to {} places", source.size(), target.size());
-      }
-      std::vector<int> order(static_cast<std::size_t>(x.rank()), -1);
-      for (std::size_t i = 0; i < source.size(); ++i) order[static_cast<std::size_t>(target[i])] = source[i];
-      int next = 0;
-      for (int& place : order) {
-        if (place >= 0) continue;
-        while (std::ranges::count(source, next)) ++next;
-        place = next++;
-      }
-      return permute(x, order);
-    }};
+constexpr Function kMoveaxis = {{.name = "moveaxis",
+                                 .operands = {{"x"}},
+                                 .results = {{"y", "x's sizes in that order", kSameType}},
+                                 .formula = "y's axis to[i] = x's axis from[i]",
+                                 .summary = "some axes in other places, the others in their order"},
+                                [](const Tensor& x, const MoveaxisAttributes& a) {
+                                  const std::vector<int> source = normalized_axes(a.from, x.rank(), "moveaxis");
+                                  const std::vector<int> target = normalized_axes(a.to, x.rank(), "moveaxis");
+                                  if (source.size() != target.size()) {
+                                    throw ShapeError("moveaxis: {} axes are to be moved to {} places", source.size(),
+                                                     target.size());
+                                  }
+                                  std::vector<int> order(static_cast<std::size_t>(x.rank()), -1);
+                                  for (std::size_t i = 0; i < source.size(); ++i)
+                                    order[static_cast<std::size_t>(target[i])] = source[i];
+                                  int next = 0;
+                                  for (int& place : order) {
+                                    if (place >= 0) continue;
+                                    while (std::ranges::count(source, next)) ++next;
+                                    place = next++;
+                                  }
+                                  return permute(x, order);
+                                }};
 
-constexpr Function kFlatten = {
-    {.name = "flatten",
-     .operands = {{"x"}},
-     .results = {{"y", "[x's elements]", kSameType}},
-     .formula = "y's elements = x's, both in row-major order",
-     .summary = "the elements as a tensor of rank 1"},
-    [](const Tensor& x) { return x.rank() == 1 ? x : reshape(x, {-1}); }};
+constexpr Function kFlatten = {{.name = "flatten",
+                                .operands = {{"x"}},
+                                .results = {{"y", "[x's elements]", kSameType}},
+                                .formula = "y's elements = x's, both in row-major order",
+                                .summary = "the elements as a tensor of rank 1"},
+                               [](const Tensor& x) { return x.rank() == 1 ? x : reshape(x, {-1}); }};
 
 struct FlattenAxesAttributes {
   int first = 0, last = -1;
@@ -549,7 +534,8 @@ constexpr Function kFlattenAxes = {
     [](const Tensor& x, const FlattenAxesAttributes& a) {
       const int first = normalize_axis(a.first, x.rank(), "flatten_axes");
       const int last = normalize_axis(a.last, x.rank(), "flatten_axes");
-      if (first > last) throw ShapeError("flatten_axes: axis {} is behind axis {} of {}", first, last, to_string(x.type()));
+      if (first > last)
+        throw ShapeError("flatten_axes: axis {} is behind axis {} of {}", first, last, to_string(x.type()));
       if (first == last) return x;
       ReshapeAttributes rule;
       for (int d = 0; d < x.rank(); ++d) {
@@ -568,28 +554,27 @@ struct UnflattenAttributes {
     v("sizes", sizes, "their sizes; one may be -1, which follows from the others");
   }
 };
-constexpr Function kUnflatten = {
-    {.name = "unflatten",
-     .operands = {{.name = "x", .min_rank = 1}},
-     .results = {{"y", "x's sizes, with sizes in place of the axis", kSameType}},
-     .formula = "y's elements = x's, both in row-major order",
-     .summary = "an axis as several"},
-    [](const Tensor& x, const UnflattenAttributes& a) {
-      const int axis = normalize_axis(a.axis, x.rank(), "unflatten");
-      ReshapeAttributes rule;
-      for (int d = 0; d < x.rank(); ++d) {
-        if (d != axis) {
-          rule.shape.push_back(-1);
-          rule.kept.push_back(d);
-          continue;
-        }
-        for (const std::int64_t size : a.sizes) {
-          rule.shape.push_back(size);
-          rule.kept.push_back(-1);
-        }
-      }
-      return in_function("unflatten", [&] { return reshape(x, std::move(rule)); });
-    }};
+constexpr Function kUnflatten = {{.name = "unflatten",
+                                  .operands = {{.name = "x", .min_rank = 1}},
+                                  .results = {{"y", "x's sizes, with sizes in place of the axis", kSameType}},
+                                  .formula = "y's elements = x's, both in row-major order",
+                                  .summary = "an axis as several"},
+                                 [](const Tensor& x, const UnflattenAttributes& a) {
+                                   const int axis = normalize_axis(a.axis, x.rank(), "unflatten");
+                                   ReshapeAttributes rule;
+                                   for (int d = 0; d < x.rank(); ++d) {
+                                     if (d != axis) {
+                                       rule.shape.push_back(-1);
+                                       rule.kept.push_back(d);
+                                       continue;
+                                     }
+                                     for (const std::int64_t size : a.sizes) {
+                                       rule.shape.push_back(size);
+                                       rule.kept.push_back(-1);
+                                     }
+                                   }
+                                   return in_function("unflatten", [&] { return reshape(x, std::move(rule)); });
+                                 }};
 
 struct RollAlongAttributes {
   std::vector<std::int64_t> shifts = {};
@@ -640,20 +625,19 @@ struct TileAsWholeAttributes {
     v("counts", counts, "how many times x stands along each of its last axes; more counts give new axes in front");
   }
 };
-constexpr Function kTile = {
-    {.name = "tile",
-     .operands = {{"x"}},
-     .results = {{"y", "x's sizes times the counts", kSameType}},
-     .formula = "y[i…] = x[i mod n…]",
-     .summary = "x repeated as a whole along its last axes"},
-    [](const Tensor& x, const TileAsWholeAttributes& a) {
-      const int rank = std::max(x.rank(), static_cast<int>(a.counts.size()));
-      Shape shape = Shape::filled(rank, 1);
-      for (int i = 0; i < x.rank(); ++i) shape[rank - x.rank() + i] = x.shape()[i];
-      std::vector<std::int64_t> all(static_cast<std::size_t>(rank), 1);
-      std::ranges::copy(a.counts, all.end() - static_cast<std::ptrdiff_t>(a.counts.size()));
-      return tile(reshape(x, shape), std::span<const std::int64_t>(all));
-    }};
+constexpr Function kTile = {{.name = "tile",
+                             .operands = {{"x"}},
+                             .results = {{"y", "x's sizes times the counts", kSameType}},
+                             .formula = "y[i…] = x[i mod n…]",
+                             .summary = "x repeated as a whole along its last axes"},
+                            [](const Tensor& x, const TileAsWholeAttributes& a) {
+                              const int rank = std::max(x.rank(), static_cast<int>(a.counts.size()));
+                              Shape shape = Shape::filled(rank, 1);
+                              for (int i = 0; i < x.rank(); ++i) shape[rank - x.rank() + i] = x.shape()[i];
+                              std::vector<std::int64_t> all(static_cast<std::size_t>(rank), 1);
+                              std::ranges::copy(a.counts, all.end() - static_cast<std::ptrdiff_t>(a.counts.size()));
+                              return tile(reshape(x, shape), std::span<const std::int64_t>(all));
+                            }};
 
 struct RepeatFlattenedAttributes {
   std::int64_t count = 1;

@@ -56,9 +56,7 @@ inline Tensor parts_are_finite(const Tensor& x) {
 }
 
 // 1, or ½ where a - b (or a + b, if b is given as -b) is past the range: a factor of both.
-inline Tensor difference_factor(const Tensor& a, const Tensor& b) {
-  return select(parts_are_finite(a - b), 1.0, 0.5);
-}
+inline Tensor difference_factor(const Tensor& a, const Tensor& b) { return select(parts_are_finite(a - b), 1.0, 0.5); }
 
 // (a + b) / 2, rounded once, also where a + b is past the range.
 inline Tensor midpoint(const Tensor& a, const Tensor& b) {

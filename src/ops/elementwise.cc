@@ -381,20 +381,18 @@ constexpr Function kGelu = {
       throw InvalidArgument("gelu: {} is none of its forms", static_cast<int>(a.form));
     }};
 
-constexpr Function kMaximum = {
-    {.name = "maximum",
-     .operands = {{"a"}, {"b"}},
-     .results = {{"y", kCommonShape, kCommonType}},
-     .formula = "y = max(a, b)",
-     .summary = "the greater; NaN if one is NaN"},
-    [](const TensorLike& a, const TensorLike& b) { return maximum(a, b); }};
-constexpr Function kMinimum = {
-    {.name = "minimum",
-     .operands = {{"a"}, {"b"}},
-     .results = {{"y", kCommonShape, kCommonType}},
-     .formula = "y = min(a, b)",
-     .summary = "the lesser; NaN if one is NaN"},
-    [](const TensorLike& a, const TensorLike& b) { return minimum(a, b); }};
+constexpr Function kMaximum = {{.name = "maximum",
+                                .operands = {{"a"}, {"b"}},
+                                .results = {{"y", kCommonShape, kCommonType}},
+                                .formula = "y = max(a, b)",
+                                .summary = "the greater; NaN if one is NaN"},
+                               [](const TensorLike& a, const TensorLike& b) { return maximum(a, b); }};
+constexpr Function kMinimum = {{.name = "minimum",
+                                .operands = {{"a"}, {"b"}},
+                                .results = {{"y", kCommonShape, kCommonType}},
+                                .formula = "y = min(a, b)",
+                                .summary = "the lesser; NaN if one is NaN"},
+                               [](const TensorLike& a, const TensorLike& b) { return minimum(a, b); }};
 
 // ---- Any operation by its name. The C++ functions take what stands for a name here, and their errors name that; so
 // they do not call these.
@@ -410,31 +408,27 @@ struct ScalarOpAttributes {
                           operands == 1 ? "" : "s");
   }
 };
-constexpr Function kUnary = {
-    {.name = "unary",
-     .operands = {{"x"}},
-     .results = {{"y", "x's shape", kTypeOfOp}},
-     .formula = "y = op(x)",
-     .summary = "the function that op names, of each element"},
-    [](const Tensor& x, const ScalarOpAttributes& a) { return unary(a.of(1), x); }};
-constexpr Function kBinary = {
-    {.name = "binary",
-     .operands = {{"a"}, {"b"}},
-     .results = {{"y", kCommonShape, kTypeOfOp}},
-     .formula = "y = op(a, b)",
-     .summary = "the function that op names, of each pair of elements"},
-    [](const TensorLike& a, const TensorLike& b, const ScalarOpAttributes& attributes) {
-      return binary(attributes.of(2), a, b);
-    }};
-constexpr Function kTernary = {
-    {.name = "ternary",
-     .operands = {{"a"}, {"b"}, {"c"}},
-     .results = {{"y", kCommonShape, kTypeOfOp}},
-     .formula = "y = op(a, b, c)",
-     .summary = "the function that op names, of each triple of elements"},
-    [](const TensorLike& a, const TensorLike& b, const TensorLike& c, const ScalarOpAttributes& attributes) {
-      return ternary(attributes.of(3), a, b, c);
-    }};
+constexpr Function kUnary = {{.name = "unary",
+                              .operands = {{"x"}},
+                              .results = {{"y", "x's shape", kTypeOfOp}},
+                              .formula = "y = op(x)",
+                              .summary = "the function that op names, of each element"},
+                             [](const Tensor& x, const ScalarOpAttributes& a) { return unary(a.of(1), x); }};
+constexpr Function kBinary = {{.name = "binary",
+                               .operands = {{"a"}, {"b"}},
+                               .results = {{"y", kCommonShape, kTypeOfOp}},
+                               .formula = "y = op(a, b)",
+                               .summary = "the function that op names, of each pair of elements"},
+                              [](const TensorLike& a, const TensorLike& b, const ScalarOpAttributes& attributes) {
+                                return binary(attributes.of(2), a, b);
+                              }};
+constexpr Function kTernary = {{.name = "ternary",
+                                .operands = {{"a"}, {"b"}, {"c"}},
+                                .results = {{"y", kCommonShape, kTypeOfOp}},
+                                .formula = "y = op(a, b, c)",
+                                .summary = "the function that op names, of each triple of elements"},
+                               [](const TensorLike& a, const TensorLike& b, const TensorLike& c,
+                                  const ScalarOpAttributes& attributes) { return ternary(attributes.of(3), a, b, c); }};
 
 struct NamedAttributes {
   std::string name = {};

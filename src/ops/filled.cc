@@ -36,9 +36,8 @@ constexpr Function kFull = {
 constexpr Function kZeros = {
     {.name = "zeros", .results = {kFilled}, .formula = "y = 0", .summary = "a tensor of zeros"},
     [](const FilledAttributes& a) { return filled(a.shape, 0, a.dtype); }};
-constexpr Function kOnes = {
-    {.name = "ones", .results = {kFilled}, .formula = "y = 1", .summary = "a tensor of ones"},
-    [](const FilledAttributes& a) { return filled(a.shape, 1, a.dtype); }};
+constexpr Function kOnes = {{.name = "ones", .results = {kFilled}, .formula = "y = 1", .summary = "a tensor of ones"},
+                            [](const FilledAttributes& a) { return filled(a.shape, 1, a.dtype); }};
 
 }  // namespace
 

@@ -198,8 +198,8 @@ constexpr Function kFoldColumns = {
       }
       const Windows w = windows_of("fold", sizes, window, a.options);
       if (x.rank() != 3 || x.shape()[1] % w.window_elements != 0 || x.shape()[2] != w.columns) {
-        throw ShapeError("fold: x is {}, expected [batch, channels · {}, {}] for windows {} on {}",
-                         to_string(x.type()), w.window_elements, w.columns, to_string(window), to_string(sizes));
+        throw ShapeError("fold: x is {}, expected [batch, channels · {}, {}] for windows {} on {}", to_string(x.type()),
+                         w.window_elements, w.columns, to_string(window), to_string(sizes));
       }
       Shape split{x.shape()[0], x.shape()[1] / w.window_elements};
       for (const Dims* part : {&window, &w.places}) {

@@ -106,10 +106,8 @@ Schema FunctionRows::schema_of(const FunctionText& text, std::vector<AttributeSc
   }
   for (const FunctionResult& r : text.results) {
     if (r.name.empty()) break;
-    schema.outputs.push_back({.name = std::string(r.name),
-                              .arity = r.arity,
-                              .shape = std::string(r.shape),
-                              .type = std::string(r.type)});
+    schema.outputs.push_back(
+        {.name = std::string(r.name), .arity = r.arity, .shape = std::string(r.shape), .type = std::string(r.type)});
     signature.emplace_back(types::any);
   }
   schema.signatures = {std::move(signature)};
@@ -132,9 +130,8 @@ std::span<const FunctionRow> function_rows() {
 
 const FunctionRow* find_function_row(std::string_view name) {
   const auto rows = function_rows();
-  const auto found = std::ranges::lower_bound(rows, name, {}, [](const FunctionRow& row) {
-    return std::string_view(row.schema.name);
-  });
+  const auto found = std::ranges::lower_bound(rows, name, {},
+                                              [](const FunctionRow& row) { return std::string_view(row.schema.name); });
   return found != rows.end() && found->schema.name == name ? &*found : nullptr;
 }
 

@@ -14,11 +14,11 @@
 //
 //   void add_statistics_functions(FunctionRows& rows) { rows.add(kNansum); }
 //
-// The build finds the last one by its name. A body takes its operands in order: `const Tensor&`; `const TensorLike&`, if
-// it may be a number; `std::span<const Tensor>`, a list, as the last of them. Behind them stands the struct of
-// attributes (weft/attributes.h), if it has any. It returns a Tensor, a list of them, or a struct of them in the order of
-// `results`. The row checks that operands are defined, of its types and ranks, before the body runs, and errors name the
-// row's function, whatever threw them.
+// The build finds the last one by its name. A body takes its operands in order: `const Tensor&`; `const TensorLike&`,
+// if it may be a number; `std::span<const Tensor>`, a list, as the last of them. Behind them stands the struct of
+// attributes (weft/attributes.h), if it has any. It returns a Tensor, a list of them, or a struct of them in the order
+// of `results`. The row checks that operands are defined, of its types and ranks, before the body runs, and errors name
+// the row's function, whatever threw them.
 #pragma once
 
 #include <array>
@@ -72,8 +72,8 @@ struct GivenOperand {
   std::size_t count = 0;
 
   GivenOperand() = default;
-  GivenOperand(const Tensor& t) : tensors(&t), count(1) {}                               // NOLINT: implicit, as the next
-  GivenOperand(const TensorLike& t) : tensors(t.tensor()), count(tensors ? 1 : 0) {}     // NOLINT
+  GivenOperand(const Tensor& t) : tensors(&t), count(1) {}                            // NOLINT: implicit, as the next
+  GivenOperand(const TensorLike& t) : tensors(t.tensor()), count(tensors ? 1 : 0) {}  // NOLINT
   GivenOperand(std::span<const Tensor> list) : tensors(list.data()), count(list.size()) {}  // NOLINT
 };
 

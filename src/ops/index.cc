@@ -957,30 +957,31 @@ struct SplitAttributes {
     v("axis", axis, 0, "the axis that is cut");
   }
 };
-constexpr Function kSplit = {
-    {.name = "split",
-     .operands = {{"x"}},
-     .results = {{"y", "x's shape but for axis", "x's type", Arity::repeated}},
-     .formula = "[y[0], y[1], …] = x along axis",
-     .summary = "x cut into consecutive pieces of the sizes"},
-    [](const Tensor& x, const SplitAttributes& a) {
-      const int axis = normalize_axis(a.axis, x.rank(), "split");
-      std::int64_t total = 0;
-      for (const std::int64_t n : a.sizes) {
-        if (n < 0) throw InvalidArgument("split: a size of {}", n);
-        if (add_overflows(total, n, total)) throw ShapeError("split: sizes that pass 2^63 together");
-      }
-      if (total != x.shape()[axis]) {
-        throw ShapeError("split: sizes of {} together for axis {} of {}", total, axis, to_string(x.type()));
-      }
-      std::vector<Tensor> parts;
-      std::int64_t begin = 0;
-      for (const std::int64_t n : a.sizes) {
-        parts.push_back(slice(x, axis, begin, begin + n));
-        begin += n;
-      }
-      return parts;
-    }};
+constexpr Function kSplit = {{.name = "split",
+                              .operands = {{"x"}},
+                              .results = {{"y", "x's shape but for axis", "x's type", Arity::repeated}},
+                              .formula = "[y[0], y[1], …] = x along axis",
+                              .summary = "x cut into consecutive pieces of the sizes"},
+                             [](const Tensor& x, const SplitAttributes& a) {
+                               const int axis = normalize_axis(a.axis, x.rank(), "split");
+                               std::int64_t total = 0;
+                               for (const std::int64_t n : a.sizes) {
+                                 if (n < 0) throw InvalidArgument("split: a size of {}", n);
+                                 if (add_overflows(total, n, total))
+                                   throw ShapeError("split: sizes that pass 2^63 together");
+                               }
+                               if (total != x.shape()[axis]) {
+                                 throw ShapeError("split: sizes of {} together for axis {} of {}", total, axis,
+                                                  to_string(x.type()));
+                               }
+                               std::vector<Tensor> parts;
+                               std::int64_t begin = 0;
+                               for (const std::int64_t n : a.sizes) {
+                                 parts.push_back(slice(x, axis, begin, begin + n));
+                                 begin += n;
+                               }
+                               return parts;
+                             }};
 
 struct ElementsAttributes {
   GatherAttributes where = {.form = Selecting::elements};

@@ -697,8 +697,7 @@ Tensor log_softmax(const Operand& x, int axis) {
 
 namespace {
 
-constexpr std::string_view kEpsilonMeaning =
-    "added to the variance, or the mean square, so that it is never zero";
+constexpr std::string_view kEpsilonMeaning = "added to the variance, or the mean square, so that it is never zero";
 
 struct ChannelNormAttributes {
   double epsilon = 1e-5;
@@ -858,9 +857,7 @@ Tensor instance_norm(const Operand& x, const Operand& scale, const Operand& bias
   return kInstanceNorm(x, scale, bias, {epsilon, channel_axis});
 }
 
-void add_norm_functions(FunctionRows& rows) {
-  rows.add(kBatchNorm, kLayerNorm, kRmsNorm, kGroupNorm, kInstanceNorm);
-}
+void add_norm_functions(FunctionRows& rows) { rows.add(kBatchNorm, kLayerNorm, kRmsNorm, kGroupNorm, kInstanceNorm); }
 
 void add_norm_ops(OpRows& rows) {
   rows.push_back(op_row<SoftmaxOp>(schema_of_kernel("softmax")));

@@ -326,17 +326,16 @@ struct RepeatAttributes {
     v("axis", axis, "the axis along which elements are repeated");
   }
 };
-constexpr Function kRepeat = {
-    {.name = "repeat",
-     .operands = {{"x"}},
-     .results = {{"y", "x's shape, with count times as many along axis", "x's type"}},
-     .formula = "y[…, i, …] = x[…, ⌊i / count⌋, …]",
-     .summary = "each element several times in a row along an axis"},
-    [](const Tensor& x, const RepeatAttributes& a) {
-      Dims counts = Dims::filled(x.rank(), 1);
-      counts[normalize_axis(a.axis, x.rank(), "repeat")] = a.count;
-      return multiplied(x, {counts.begin(), counts.end()}, false);
-    }};
+constexpr Function kRepeat = {{.name = "repeat",
+                               .operands = {{"x"}},
+                               .results = {{"y", "x's shape, with count times as many along axis", "x's type"}},
+                               .formula = "y[…, i, …] = x[…, ⌊i / count⌋, …]",
+                               .summary = "each element several times in a row along an axis"},
+                              [](const Tensor& x, const RepeatAttributes& a) {
+                                Dims counts = Dims::filled(x.rank(), 1);
+                                counts[normalize_axis(a.axis, x.rank(), "repeat")] = a.count;
+                                return multiplied(x, {counts.begin(), counts.end()}, false);
+                              }};
 
 }  // namespace
 
@@ -441,14 +440,13 @@ struct EyeAttributes {
     v("diagonal", diagonal, 0, "how many diagonals the ones are above the main one; negative: below");
   }
 };
-constexpr Function kEye = {
-    {.name = "eye",
-     .results = {{"y", "[rows, columns]", "dtype"}},
-     .formula = "y[r, c] = 1 if c - r = diagonal, else 0",
-     .summary = "ones on a diagonal, zeros elsewhere"},
-    [](const EyeAttributes& a) {
-      return band(a.rows, a.columns.value_or(a.rows), a.dtype, ScalarOp::equal, a.diagonal);
-    }};
+constexpr Function kEye = {{.name = "eye",
+                            .results = {{"y", "[rows, columns]", "dtype"}},
+                            .formula = "y[r, c] = 1 if c - r = diagonal, else 0",
+                            .summary = "ones on a diagonal, zeros elsewhere"},
+                           [](const EyeAttributes& a) {
+                             return band(a.rows, a.columns.value_or(a.rows), a.dtype, ScalarOp::equal, a.diagonal);
+                           }};
 
 struct TriangleMatrixAttributes {
   std::int64_t rows = 0, columns = 0;

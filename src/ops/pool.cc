@@ -458,10 +458,8 @@ struct NormPoolAttributes {
     v("dilations", options.dilations, {}, "elements of x from an element of a window to the next; none: 1");
     v("padding", options.padding, {}, "elements in front of x that take no part; none: 0");
     v("padding_after", options.padding_after, {}, "the same behind x; none: as padding");
-    v("ceil_mode", options.ceil_mode, false,
-      "also a last window that only begins in x or the padding in front of it");
-    v("output_sizes", options.output_sizes, {},
-      "how many windows there are, instead of what follows from the padding");
+    v("ceil_mode", options.ceil_mode, false, "also a last window that only begins in x or the padding in front of it");
+    v("output_sizes", options.output_sizes, {}, "how many windows there are, instead of what follows from the padding");
     v("channels_last", options.channels_last, false, "the channels are the last axis of all tensors");
   }
 };
@@ -499,13 +497,12 @@ void check_exponent(std::string_view function, double p) {
   if (!(p > 0) || !std::isfinite(p)) throw InvalidArgument("{}: p is {}, expected a positive number", function, p);
 }
 
-constexpr Function kL2Pool = {
-    {.name = "l2_pool",
-     .operands = {kImage},
-     .results = {{"y", kWindows, kSame}},
-     .formula = "y = (Σ over each window of x²)^(1/2)",
-     .summary = "the Euclidean norm of each window, as lp_pool"},
-    [](const Tensor& x, const NormPoolAttributes& a) { return lp_pool(x, 2, a.options); }};
+constexpr Function kL2Pool = {{.name = "l2_pool",
+                               .operands = {kImage},
+                               .results = {{"y", kWindows, kSame}},
+                               .formula = "y = (Σ over each window of x²)^(1/2)",
+                               .summary = "the Euclidean norm of each window, as lp_pool"},
+                              [](const Tensor& x, const NormPoolAttributes& a) { return lp_pool(x, 2, a.options); }};
 
 // One window over all is a reduction.
 Tensor adaptive_or_global(std::string_view name, PoolFunction function, ReduceKind kind, const Tensor& x,
@@ -516,24 +513,24 @@ Tensor adaptive_or_global(std::string_view name, PoolFunction function, ReduceKi
   }
   return adaptive(name, function, x, a.sizes, a.channels_last);
 }
-constexpr Function kAdaptiveAveragePool = {
-    {.name = "adaptive_average_pool",
-     .operands = {kImage},
-     .results = {{"y", kPooled, kSame}},
-     .formula = "y = the mean of each window",
-     .summary = "the mean of each of as many windows as are asked for"},
-    [](const Tensor& x, const SizesAttributes& a) {
-      return adaptive_or_global("adaptive_average_pool", PoolFunction::average, ReduceKind::mean, x, a);
-    }};
-constexpr Function kAdaptiveMaxPool = {
-    {.name = "adaptive_max_pool",
-     .operands = {kImage},
-     .results = {{"y", kPooled, kSame}},
-     .formula = "y = the greatest of each window",
-     .summary = "the greatest element of each of as many windows as are asked for"},
-    [](const Tensor& x, const SizesAttributes& a) {
-      return adaptive_or_global("adaptive_max_pool", PoolFunction::max, ReduceKind::max, x, a);
-    }};
+constexpr Function kAdaptiveAveragePool = {{.name = "adaptive_average_pool",
+                                            .operands = {kImage},
+                                            .results = {{"y", kPooled, kSame}},
+                                            .formula = "y = the mean of each window",
+                                            .summary = "the mean of each of as many windows as are asked for"},
+                                           [](const Tensor& x, const SizesAttributes& a) {
+                                             return adaptive_or_global("adaptive_average_pool", PoolFunction::average,
+                                                                       ReduceKind::mean, x, a);
+                                           }};
+constexpr Function kAdaptiveMaxPool = {{.name = "adaptive_max_pool",
+                                        .operands = {kImage},
+                                        .results = {{"y", kPooled, kSame}},
+                                        .formula = "y = the greatest of each window",
+                                        .summary = "the greatest element of each of as many windows as are asked for"},
+                                       [](const Tensor& x, const SizesAttributes& a) {
+                                         return adaptive_or_global("adaptive_max_pool", PoolFunction::max,
+                                                                   ReduceKind::max, x, a);
+                                       }};
 constexpr Function kAdaptiveMaxPoolWithIndices = {
     {.name = "adaptive_max_pool_with_indices",
      .operands = {kImage},
@@ -541,43 +538,41 @@ constexpr Function kAdaptiveMaxPoolWithIndices = {
      .formula = "values = the greatest of each window, at indices of the spatial axes",
      .summary = "the greatest element of each of as many windows as are asked for, and its position"},
     [](const Tensor& x, const SizesAttributes& a) {
-      return both(adaptive("adaptive_max_pool_with_indices", PoolFunction::max_with_indices, x, a.sizes,
-                           a.channels_last));
+      return both(
+          adaptive("adaptive_max_pool_with_indices", PoolFunction::max_with_indices, x, a.sizes, a.channels_last));
     }};
 
-constexpr Function kGlobalAveragePool = {
-    {.name = "global_average_pool",
-     .operands = {kImage},
-     .results = {{"y", kOnes, kSame}},
-     .formula = "y = the mean over the spatial axes",
-     .summary = "a reduction over the spatial axes"},
-    [](const Tensor& x, const ChannelsAttributes& a) {
-      return global("global_average_pool", ReduceKind::mean, x, a.channels_last);
-    }};
-constexpr Function kGlobalMaxPool = {
-    {.name = "global_max_pool",
-     .operands = {kImage},
-     .results = {{"y", kOnes, kSame}},
-     .formula = "y = the greatest over the spatial axes",
-     .summary = "a reduction over the spatial axes"},
-    [](const Tensor& x, const ChannelsAttributes& a) {
-      return global("global_max_pool", ReduceKind::max, x, a.channels_last);
-    }};
-constexpr Function kGlobalLpPool = {
-    {.name = "global_lp_pool",
-     .operands = {kImage},
-     .results = {{"y", kOnes, kSame}},
-     .formula = "y = (Σ over the spatial axes of |x|^p)^(1/p)",
-     .summary = "a reduction over the spatial axes"},
-    [](const Tensor& x, const GlobalNormAttributes& a) {
-      constexpr std::string_view kName = "global_lp_pool";
-      check_exponent(kName, a.p);
-      if (a.p == 1) return global(kName, ReduceKind::l1, x, a.channels_last);
-      if (a.p == 2) return global(kName, ReduceKind::l2, x, a.channels_last);
-      check_rank(kName, "x", x);
-      if (!is_floating(x.dtype())) throw TypeError("{}: x is {}; expected floats", kName, to_string(x.type()));
-      return vector_norm(x, a.p, spatial_axes(x.rank(), a.channels_last), true);
-    }};
+constexpr Function kGlobalAveragePool = {{.name = "global_average_pool",
+                                          .operands = {kImage},
+                                          .results = {{"y", kOnes, kSame}},
+                                          .formula = "y = the mean over the spatial axes",
+                                          .summary = "a reduction over the spatial axes"},
+                                         [](const Tensor& x, const ChannelsAttributes& a) {
+                                           return global("global_average_pool", ReduceKind::mean, x, a.channels_last);
+                                         }};
+constexpr Function kGlobalMaxPool = {{.name = "global_max_pool",
+                                      .operands = {kImage},
+                                      .results = {{"y", kOnes, kSame}},
+                                      .formula = "y = the greatest over the spatial axes",
+                                      .summary = "a reduction over the spatial axes"},
+                                     [](const Tensor& x, const ChannelsAttributes& a) {
+                                       return global("global_max_pool", ReduceKind::max, x, a.channels_last);
+                                     }};
+constexpr Function kGlobalLpPool = {{.name = "global_lp_pool",
+                                     .operands = {kImage},
+                                     .results = {{"y", kOnes, kSame}},
+                                     .formula = "y = (Σ over the spatial axes of |x|^p)^(1/p)",
+                                     .summary = "a reduction over the spatial axes"},
+                                    [](const Tensor& x, const GlobalNormAttributes& a) {
+                                      constexpr std::string_view kName = "global_lp_pool";
+                                      check_exponent(kName, a.p);
+                                      if (a.p == 1) return global(kName, ReduceKind::l1, x, a.channels_last);
+                                      if (a.p == 2) return global(kName, ReduceKind::l2, x, a.channels_last);
+                                      check_rank(kName, "x", x);
+                                      if (!is_floating(x.dtype()))
+                                        throw TypeError("{}: x is {}; expected floats", kName, to_string(x.type()));
+                                      return vector_norm(x, a.p, spatial_axes(x.rank(), a.channels_last), true);
+                                    }};
 
 constexpr Function kLpPoolGradient = {
     {.name = "lp_pool_gradient",
@@ -619,9 +614,8 @@ constexpr Function kAdaptiveAveragePoolGradient = {
      .formula = "dx[n, c, j] = Σ over the windows i that contain j of dy[n, c, i] / divisor(i)",
      .summary = "the gradient of adaptive_average_pool for x"},
     [](const Tensor& dy, const SizesAttributes& a) {
-      return gradient(
-          {.function = PoolFunction::average_gradient, .adaptive = true, .channels_last = a.channels_last}, dy,
-          a.sizes);
+      return gradient({.function = PoolFunction::average_gradient, .adaptive = true, .channels_last = a.channels_last},
+                      dy, a.sizes);
     }};
 constexpr Function kAdaptiveMaxPoolGradient = {
     {.name = "adaptive_max_pool_gradient",

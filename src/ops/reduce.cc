@@ -303,24 +303,22 @@ constexpr Function kReduce = {
      .summary = "the elements over the axes combined to one, as the kernel reduce_… does it"},
     [](const Tensor& x, const ReduceFunctionAttributes& a) { return reduce(a.op, x, a.axes, a.keep_dims); }};
 
-constexpr Function kVariance = {
-    {.name = "variance",
-     .operands = {{"x"}},
-     .results = {{"y", kReducedShape, kMomentType}},
-     .formula = "y = Σ (x - mean)² / (n - correction)",
-     .summary = "the variance over the axes"},
-    [](const Tensor& x, const MomentAttributes& a) {
-      return moment(ReduceKind::variance, x, a.axes, a.correction, a.keep_dims);
-    }};
-constexpr Function kDeviation = {
-    {.name = "deviation",
-     .operands = {{"x"}},
-     .results = {{"y", kReducedShape, kMomentType}},
-     .formula = "y = sqrt(Σ (x - mean)² / (n - correction))",
-     .summary = "the standard deviation over the axes"},
-    [](const Tensor& x, const MomentAttributes& a) {
-      return moment(ReduceKind::deviation, x, a.axes, a.correction, a.keep_dims);
-    }};
+constexpr Function kVariance = {{.name = "variance",
+                                 .operands = {{"x"}},
+                                 .results = {{"y", kReducedShape, kMomentType}},
+                                 .formula = "y = Σ (x - mean)² / (n - correction)",
+                                 .summary = "the variance over the axes"},
+                                [](const Tensor& x, const MomentAttributes& a) {
+                                  return moment(ReduceKind::variance, x, a.axes, a.correction, a.keep_dims);
+                                }};
+constexpr Function kDeviation = {{.name = "deviation",
+                                  .operands = {{"x"}},
+                                  .results = {{"y", kReducedShape, kMomentType}},
+                                  .formula = "y = sqrt(Σ (x - mean)² / (n - correction))",
+                                  .summary = "the standard deviation over the axes"},
+                                 [](const Tensor& x, const MomentAttributes& a) {
+                                   return moment(ReduceKind::deviation, x, a.axes, a.correction, a.keep_dims);
+                                 }};
 constexpr Function kArgmax = {
     {.name = "argmax",
      .operands = {{"x"}},

@@ -391,24 +391,23 @@ struct PixelAttributes {
     v("channels_last", channels_last, false, "the channels are the last axis of x and the result");
   }
 };
-constexpr Function kPixelShuffle = {
-    {.name = "pixel_shuffle",
-     .operands = {kImage},
-     .results = {{"y", "[n, C / factor^d, sizes · factor…]", kSame}},
-     .formula = "y[n, c, i · factor + k] = x[n, c · blocks + k, i]",
-     .summary = "neighbouring channels as blocks of pixels"},
-    [](const Tensor& x, const PixelAttributes& a) {
-      return depth_to_space(x, a.factor, BlockOrder::column_row_depth, a.channels_last);
-    }};
-constexpr Function kPixelUnshuffle = {
-    {.name = "pixel_unshuffle",
-     .operands = {kImage},
-     .results = {{"y", "[n, C · factor^d, sizes / factor…]", kSame}},
-     .formula = "y[n, c · blocks + k, i] = x[n, c, i · factor + k]",
-     .summary = "blocks of pixels as neighbouring channels"},
-    [](const Tensor& x, const PixelAttributes& a) {
-      return space_to_depth(x, a.factor, BlockOrder::column_row_depth, a.channels_last);
-    }};
+constexpr Function kPixelShuffle = {{.name = "pixel_shuffle",
+                                     .operands = {kImage},
+                                     .results = {{"y", "[n, C / factor^d, sizes · factor…]", kSame}},
+                                     .formula = "y[n, c, i · factor + k] = x[n, c · blocks + k, i]",
+                                     .summary = "neighbouring channels as blocks of pixels"},
+                                    [](const Tensor& x, const PixelAttributes& a) {
+                                      return depth_to_space(x, a.factor, BlockOrder::column_row_depth, a.channels_last);
+                                    }};
+constexpr Function kPixelUnshuffle = {{.name = "pixel_unshuffle",
+                                       .operands = {kImage},
+                                       .results = {{"y", "[n, C · factor^d, sizes / factor…]", kSame}},
+                                       .formula = "y[n, c · blocks + k, i] = x[n, c, i · factor + k]",
+                                       .summary = "blocks of pixels as neighbouring channels"},
+                                      [](const Tensor& x, const PixelAttributes& a) {
+                                        return space_to_depth(x, a.factor, BlockOrder::column_row_depth,
+                                                              a.channels_last);
+                                      }};
 
 }  // namespace
 

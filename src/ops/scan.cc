@@ -248,13 +248,12 @@ constexpr Function kScan = {
      .summary = "each element combined with all before it along an axis"},
     [](const Tensor& x, const ScanFunctionAttributes& a) { return scan(a.op, x, a.axis, a.options); }};
 
-constexpr Function kCumsum = {
-    {.name = "cumsum",
-     .operands = {{"x"}},
-     .results = {{"y", "x's shape", kScanType}},
-     .formula = "y[i] = x[0] + … + x[i]",
-     .summary = "the running sum along an axis"},
-    [](const Tensor& x, const AxisAttributes& a) { return scan(ScanKind::sum, x, a.axis); }};
+constexpr Function kCumsum = {{.name = "cumsum",
+                               .operands = {{"x"}},
+                               .results = {{"y", "x's shape", kScanType}},
+                               .formula = "y[i] = x[0] + … + x[i]",
+                               .summary = "the running sum along an axis"},
+                              [](const Tensor& x, const AxisAttributes& a) { return scan(ScanKind::sum, x, a.axis); }};
 
 }  // namespace
 

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::string_view kNames[] = {"sort", "argsort", "top_k"};
 
-
 }  // namespace
 
 std::string_view SortOp::name() const { return kNames[static_cast<int>(a.function)]; }
@@ -133,18 +132,17 @@ constexpr Function kArgsort = {
      .formula = "x[y[i]] ≤ x[y[i + 1]]",
      .summary = "where the elements of x in order were, stable in both directions, NaN last"},
     [](const Tensor& x, const OrderAttributes& a) { return sorted(SortFunction::argsort, x, a.axis, a.descending); }};
-constexpr Function kTopK = {
-    {.name = "top_k",
-     .operands = {{"x"}},
-     .results = {{"values", "x's shape with k along axis", "x's type"},
-                 {"indices", "x's shape with k along axis", kPositionType}},
-     .formula = "values[i] = x[indices[i]], the k greatest or least of x",
-     .summary = "the first elements that sorting along an axis gives, and where they were"},
-    [](const Tensor& x, const TopKAttributes& a) -> TopK {
-      if (a.k < 0) throw InvalidArgument("top_k: k is {}, expected 0 or more", a.k);
-      const Tensor values = sorted(SortFunction::top_k, x, a.axis, a.largest, a.k);
-      return {values, values.node()->value(1)};
-    }};
+constexpr Function kTopK = {{.name = "top_k",
+                             .operands = {{"x"}},
+                             .results = {{"values", "x's shape with k along axis", "x's type"},
+                                         {"indices", "x's shape with k along axis", kPositionType}},
+                             .formula = "values[i] = x[indices[i]], the k greatest or least of x",
+                             .summary = "the first elements that sorting along an axis gives, and where they were"},
+                            [](const Tensor& x, const TopKAttributes& a) -> TopK {
+                              if (a.k < 0) throw InvalidArgument("top_k: k is {}, expected 0 or more", a.k);
+                              const Tensor values = sorted(SortFunction::top_k, x, a.axis, a.largest, a.k);
+                              return {values, values.node()->value(1)};
+                            }};
 
 }  // namespace
 

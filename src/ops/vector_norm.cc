@@ -65,24 +65,23 @@ struct VectorNormAttributes {
     v("keep_dims", keep_dims, false, "leave the axes in the result, with size 1");
   }
 };
-constexpr Function kVectorNorm = {
-    {.name = "vector_norm",
-     .operands = {{"x"}},
-     .results = {{"y", kReducedShape, kNormType}},
-     .formula = "y = (Σ |x|^ord)^(1/ord)",
-     .summary = "the norm over the axes"},
-    [](const Tensor& x, const VectorNormAttributes& a) {
-      if (std::isnan(a.ord)) throw InvalidArgument("vector_norm: ord is NaN");
-      const auto norm = [&] {
-        if (a.ord == 2) return reduce(ReduceKind::l2, numbers(x), a.axes, a.keep_dims);
-        const Tensor size = magnitudes(x);
-        if (std::isinf(a.ord)) return extreme(size, a.ord > 0, a.axes, a.keep_dims);
-        if (a.ord == 0) return reduce(ReduceKind::count, size, a.axes, a.keep_dims);
-        if (a.ord == 1) return reduce(ReduceKind::sum, size, a.axes, a.keep_dims);
-        return power_norm(size, a.ord, a.axes, a.keep_dims);
-      };
-      return cast(norm(), norm_type(x.dtype()));
-    }};
+constexpr Function kVectorNorm = {{.name = "vector_norm",
+                                   .operands = {{"x"}},
+                                   .results = {{"y", kReducedShape, kNormType}},
+                                   .formula = "y = (Σ |x|^ord)^(1/ord)",
+                                   .summary = "the norm over the axes"},
+                                  [](const Tensor& x, const VectorNormAttributes& a) {
+                                    if (std::isnan(a.ord)) throw InvalidArgument("vector_norm: ord is NaN");
+                                    const auto norm = [&] {
+                                      if (a.ord == 2) return reduce(ReduceKind::l2, numbers(x), a.axes, a.keep_dims);
+                                      const Tensor size = magnitudes(x);
+                                      if (std::isinf(a.ord)) return extreme(size, a.ord > 0, a.axes, a.keep_dims);
+                                      if (a.ord == 0) return reduce(ReduceKind::count, size, a.axes, a.keep_dims);
+                                      if (a.ord == 1) return reduce(ReduceKind::sum, size, a.axes, a.keep_dims);
+                                      return power_norm(size, a.ord, a.axes, a.keep_dims);
+                                    };
+                                    return cast(norm(), norm_type(x.dtype()));
+                                  }};
 
 }  // namespace
 

@@ -324,9 +324,7 @@ std::optional<Batched> WindowsOp::vmap(std::span<const Tensor> in, std::span<con
   return batched(windows(batch_first(in[0], axes[0], 0), {a.axis + 1, a.size, a.step, a.dilation}));
 }
 
-Derivatives SliceOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
-  return std::vector{slice(t[0], a)};
-}
+Derivatives SliceOp::jvp(const Differentiated&, std::span<const Tensor> t) const { return std::vector{slice(t[0], a)}; }
 std::optional<Batched> SliceOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   SliceAttributes behind = a;
   ++behind.axis;
@@ -359,7 +357,8 @@ Tensor reshape(const Operand& x, const Shape& shape) {
 
 namespace {
 
-// The reshape that `outer` is of what `inner` makes; nothing if it is none, as if two sizes would follow from the others.
+// The reshape that `outer` is of what `inner` makes; nothing if it is none, as if two sizes would follow from the
+// others.
 std::optional<ReshapeAttributes> composed(const ReshapeAttributes& inner, const ReshapeAttributes& outer) {
   ReshapeAttributes both{outer.shape, std::vector<int>(outer.kept.size(), -1)};
   for (std::size_t i = 0; i < outer.kept.size(); ++i) {

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <tuple>
 
-#include "profile/page.h"
 #include "kernels/family.h"
+#include "profile/page.h"
 
 namespace weft {
 namespace {
@@ -65,8 +65,13 @@ std::span<const KernelRun> first_run(const ProfileReport& r) {
 ordered_json dispatches_json(const ProfileReport& r) {
   ordered_json list = ordered_json::array();
   for (const KernelRun& d : first_run(r)) {
-    list.push_back({{"step", d.step}, {"kernel", d.kernel}, {"variant", d.variant}, {"why", d.why},
-                    {"workgroups", d.workgroups}, {"bytes", d.work.bytes}, {"flops", d.work.flops},
+    list.push_back({{"step", d.step},
+                    {"kernel", d.kernel},
+                    {"variant", d.variant},
+                    {"why", d.why},
+                    {"workgroups", d.workgroups},
+                    {"bytes", d.work.bytes},
+                    {"flops", d.work.flops},
                     {"seconds", d.seconds}});
   }
   return list;
@@ -174,7 +179,7 @@ std::string profile_table(const ProfileReport& r, std::size_t most) {
     text += "\n";
   }
   text += std::format("{}\n{}{}\ntimed by {}\n\n", r.title, r.profile.device,
-                                 r.profile.driver.empty() ? "" : " · " + r.profile.driver, r.profile.method);
+                      r.profile.driver.empty() ? "" : " · " + r.profile.driver, r.profile.method);
   const auto add = [&](const std::array<std::string, kCount>& cells) {
     std::string line;
     for (std::size_t c = 0; c < kCount; ++c) line += (c ? "  " : "") + padded(cells[c], widths[c], kColumns[c].right);
@@ -187,22 +192,19 @@ std::string profile_table(const ProfileReport& r, std::size_t most) {
   for (const auto& line : lines) add(line);
   if (shown < r.rows.size()) text += std::format("… {} more (--all)\n", r.rows.size() - shown);
   const Calibration& l = r.limits;
-  text += std::format("\nkernels {} of {} a run · {} dispatches a run · {:.1f} GB/s, {:.1f} GFLOP/s in kernels\n"
-                      "{}\n",
-                      time_text(r.kernel_seconds / r.repeats), time_text(r.profile.seconds / r.repeats),
-                      r.profile.runs.size() / static_cast<std::size_t>(r.repeats),
-                      rate(static_cast<double>(r.work.bytes), r.kernel_seconds) * 1e-9,
-                      rate(r.work.flops, r.kernel_seconds) * 1e-9,
-                      l.copy_bandwidth > 0
-                          ? std::format("limit: the time by this device's calibration over the time taken ({:.0f} GB/s "
-                                        "copying{}, {:.0f} GFLOP/s f32, {:.0f} f16, {:.0f} cooperative)",
-                                        l.copy_bandwidth * 1e-9,
-                                        l.cache_bytes > 0
-                                            ? std::format(", {:.0f} in the caches", l.cache_bandwidth * 1e-9)
-                                            : "",
-                                        l.f32_rate * 1e-9, l.f16_rate * 1e-9,
-                                        l.matrix_rate * 1e-9)
-                          : "no limits: the device was not measured");
+  text += std::format(
+      "\nkernels {} of {} a run · {} dispatches a run · {:.1f} GB/s, {:.1f} GFLOP/s in kernels\n"
+      "{}\n",
+      time_text(r.kernel_seconds / r.repeats), time_text(r.profile.seconds / r.repeats),
+      r.profile.runs.size() / static_cast<std::size_t>(r.repeats),
+      rate(static_cast<double>(r.work.bytes), r.kernel_seconds) * 1e-9, rate(r.work.flops, r.kernel_seconds) * 1e-9,
+      l.copy_bandwidth > 0
+          ? std::format("limit: the time by this device's calibration over the time taken ({:.0f} GB/s "
+                        "copying{}, {:.0f} GFLOP/s f32, {:.0f} f16, {:.0f} cooperative)",
+                        l.copy_bandwidth * 1e-9,
+                        l.cache_bytes > 0 ? std::format(", {:.0f} in the caches", l.cache_bandwidth * 1e-9) : "",
+                        l.f32_rate * 1e-9, l.f16_rate * 1e-9, l.matrix_rate * 1e-9)
+          : "no limits: the device was not measured");
   if (r.compiled) {
     const auto mebibytes = [](std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
     text += std::format("memory: intermediates {:.2f} MiB, of which {:.2f} are alive at once; constants {:.2f} MiB\n",
@@ -214,8 +216,9 @@ std::string profile_table(const ProfileReport& r, std::size_t most) {
   // A tenth more may be noise, and rows that take almost no time always are.
   constexpr double kPast = 1.2, kShare = 0.05;
   if (std::ranges::any_of(r.rows, [](const ProfileRow& row) { return row.of_limit > kPast && row.share > kShare; })) {
-    text += "past 100%: faster than the copies and products of the calibration; the machine may have been busy then: "
-            "weft devices --calibrate --again measures it anew\n";
+    text +=
+        "past 100%: faster than the copies and products of the calibration; the machine may have been busy then: "
+        "weft devices --calibrate --again measures it anew\n";
   }
   return text;
 }

@@ -324,16 +324,15 @@ Future<Tensor> async_to(const Tensor& x, const Device& device) {
 
 namespace {
 
-constexpr Function kContiguous = {
-    {.name = "contiguous",
-     .operands = {{.name = "x", .shape = "any"}},
-     .results = {{"y", "x's shape", "x's type"}},
-     .formula = "y = x",
-     .summary = "the same elements in memory of their own; x itself if it is no view"},
-    [](const Tensor& x) -> Tensor {
-      if (find_data(x) || !x.node()->op().is_view()) return x;
-      return apply(copy_op(x.dtype()), {x});
-    }};
+constexpr Function kContiguous = {{.name = "contiguous",
+                                   .operands = {{.name = "x", .shape = "any"}},
+                                   .results = {{"y", "x's shape", "x's type"}},
+                                   .formula = "y = x",
+                                   .summary = "the same elements in memory of their own; x itself if it is no view"},
+                                  [](const Tensor& x) -> Tensor {
+                                    if (find_data(x) || !x.node()->op().is_view()) return x;
+                                    return apply(copy_op(x.dtype()), {x});
+                                  }};
 
 }  // namespace
 

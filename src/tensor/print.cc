@@ -49,8 +49,10 @@ std::function<bool(double)> reads_as(double v, DType type) {
       return [v](double d) { return float16(static_cast<float>(d)).bits == float16(static_cast<float>(v)).bits; };
     case DType::bf16:
       return [v](double d) { return bfloat16(static_cast<float>(d)).bits == bfloat16(static_cast<float>(v)).bits; };
-    case DType::f64: return [v](double d) { return d == v; };
-    default: return [v](double d) { return static_cast<float>(d) == static_cast<float>(v); };
+    case DType::f64:
+      return [v](double d) { return d == v; };
+    default:
+      return [v](double d) { return static_cast<float>(d) == static_cast<float>(v); };
   }
 }
 

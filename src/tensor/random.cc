@@ -60,41 +60,41 @@ struct KeyAttributes {
 
 constexpr FunctionResult kOneKey = {"y", "[2]", "u32"};
 
-constexpr Function kKey = {
-    {.name = "random::key",
-     .results = {kOneKey},
-     .formula = "y = [seed mod 2^32, seed / 2^32]",
-     .summary = "the key of a seed: its low word, then its high one"},
-    [](const SeedAttributes& a) {
-      const auto bits = a.seed.integer();
-      if (!a.seed.integral() || !bits || a.seed.value() < 0) {
-        throw InvalidArgument("seed is {}, expected an integer from 0 to 2^64 - 1", to_string(a.seed));
-      }
-      return key_of(static_cast<std::uint32_t>(*bits), static_cast<std::uint32_t>(*bits >> 32));
-    }};
-constexpr Function kSplit = {
-    {.name = "random::split",
-     .operands = {{.name = "key", .types = DType::u32, .shape = "[2]"}},
-     .results = {{"keys", "[count, 2]", "u32"}},
-     .formula = "keys = random_bits(key)",
-     .summary = "keys of independent streams"},
-    [](const Tensor& key, const SplitAttributes& a) {
-      if (a.count < 0) throw ShapeError("{} keys, expected 0 or more", a.count);
-      return random_bits(key, DType::u32, {a.count, 2});
-    }};
-constexpr Function kKeyAt = {
-    {.name = "random::key_at",
-     .operands = {{.name = "keys", .shape = "[count, 2]"}},
-     .results = {kOneKey},
-     .formula = "y = keys[i]",
-     .summary = "one of the keys that random::split gives"},
-    [](const Tensor& keys, const KeyAttributes& a) {
-      if (keys.rank() != 2) throw ShapeError("the keys are {}, expected [count, 2]", to_string(keys.type()));
-      if (a.i < 0 || a.i >= keys.shape()[0]) {
-        throw IndexError("key {} of {}, expected 0 to {}", a.i, to_string(keys.type()), keys.shape()[0] - 1);
-      }
-      return squeeze(slice(keys, 0, a.i, a.i + 1), 0);
-    }};
+constexpr Function kKey = {{.name = "random::key",
+                            .results = {kOneKey},
+                            .formula = "y = [seed mod 2^32, seed / 2^32]",
+                            .summary = "the key of a seed: its low word, then its high one"},
+                           [](const SeedAttributes& a) {
+                             const auto bits = a.seed.integer();
+                             if (!a.seed.integral() || !bits || a.seed.value() < 0) {
+                               throw InvalidArgument("seed is {}, expected an integer from 0 to 2^64 - 1",
+                                                     to_string(a.seed));
+                             }
+                             return key_of(static_cast<std::uint32_t>(*bits), static_cast<std::uint32_t>(*bits >> 32));
+                           }};
+constexpr Function kSplit = {{.name = "random::split",
+                              .operands = {{.name = "key", .types = DType::u32, .shape = "[2]"}},
+                              .results = {{"keys", "[count, 2]", "u32"}},
+                              .formula = "keys = random_bits(key)",
+                              .summary = "keys of independent streams"},
+                             [](const Tensor& key, const SplitAttributes& a) {
+                               if (a.count < 0) throw ShapeError("{} keys, expected 0 or more", a.count);
+                               return random_bits(key, DType::u32, {a.count, 2});
+                             }};
+constexpr Function kKeyAt = {{.name = "random::key_at",
+                              .operands = {{.name = "keys", .shape = "[count, 2]"}},
+                              .results = {kOneKey},
+                              .formula = "y = keys[i]",
+                              .summary = "one of the keys that random::split gives"},
+                             [](const Tensor& keys, const KeyAttributes& a) {
+                               if (keys.rank() != 2)
+                                 throw ShapeError("the keys are {}, expected [count, 2]", to_string(keys.type()));
+                               if (a.i < 0 || a.i >= keys.shape()[0]) {
+                                 throw IndexError("key {} of {}, expected 0 to {}", a.i, to_string(keys.type()),
+                                                  keys.shape()[0] - 1);
+                               }
+                               return squeeze(slice(keys, 0, a.i, a.i + 1), 0);
+                             }};
 
 // ---- Numbers
 
@@ -150,33 +150,30 @@ struct PermutationAttributes {
 
 constexpr std::string_view kShape = "shape", kDtype = "dtype";
 
-constexpr Function kUniform = {
-    {.name = "random::uniform",
-     .operands = {kKeyOperand},
-     .results = {{"y", kShape, kDtype}},
-     .formula = "low ≤ y < high",
-     .summary = "numbers distributed evenly between two bounds"},
-    [](const Tensor& key, const UniformAttributes& a) {
-      return random_uniform(key_or_next(key), a.dtype, a.shape, a.low, a.high);
-    }};
-constexpr Function kNormal = {
-    {.name = "random::normal",
-     .operands = {kKeyOperand},
-     .results = {{"y", kShape, kDtype}},
-     .formula = "y ~ exp(-((y - mean) / deviation)² / 2)",
-     .summary = "normally distributed numbers"},
-    [](const Tensor& key, const NormalAttributes& a) {
-      return random_normal(key_or_next(key), a.dtype, a.shape, a.mean, a.deviation);
-    }};
-constexpr Function kIntegers = {
-    {.name = "random::integers",
-     .operands = {kKeyOperand},
-     .results = {{"y", kShape, kDtype}},
-     .formula = "low ≤ y < high",
-     .summary = "integers between two bounds, of which each is equally likely"},
-    [](const Tensor& key, const IntegersAttributes& a) {
-      return random_integers(key_or_next(key), a.dtype, a.shape, a.low, a.high);
-    }};
+constexpr Function kUniform = {{.name = "random::uniform",
+                                .operands = {kKeyOperand},
+                                .results = {{"y", kShape, kDtype}},
+                                .formula = "low ≤ y < high",
+                                .summary = "numbers distributed evenly between two bounds"},
+                               [](const Tensor& key, const UniformAttributes& a) {
+                                 return random_uniform(key_or_next(key), a.dtype, a.shape, a.low, a.high);
+                               }};
+constexpr Function kNormal = {{.name = "random::normal",
+                               .operands = {kKeyOperand},
+                               .results = {{"y", kShape, kDtype}},
+                               .formula = "y ~ exp(-((y - mean) / deviation)² / 2)",
+                               .summary = "normally distributed numbers"},
+                              [](const Tensor& key, const NormalAttributes& a) {
+                                return random_normal(key_or_next(key), a.dtype, a.shape, a.mean, a.deviation);
+                              }};
+constexpr Function kIntegers = {{.name = "random::integers",
+                                 .operands = {kKeyOperand},
+                                 .results = {{"y", kShape, kDtype}},
+                                 .formula = "low ≤ y < high",
+                                 .summary = "integers between two bounds, of which each is equally likely"},
+                                [](const Tensor& key, const IntegersAttributes& a) {
+                                  return random_integers(key_or_next(key), a.dtype, a.shape, a.low, a.high);
+                                }};
 constexpr Function kBernoulli = {
     {.name = "random::bernoulli",
      .operands = {kKeyOperand,

@@ -44,9 +44,9 @@ Tensor::Tensor(const Device& device, DType dtype, const Shape& shape)
     : Tensor(apply(make_op<DataOp>(std::make_shared<const DeviceData>(device, dtype, shape), TensorType{dtype, shape}),
                    {})) {}
 Tensor::Tensor(const Device& device, const View& view)
-    : Tensor(apply(make_op<DataOp>(std::make_shared<const DeviceData>(device, view),
-                                   TensorType{view.dtype, view.shape()}),
-                   {})) {}
+    : Tensor(
+          apply(make_op<DataOp>(std::make_shared<const DeviceData>(device, view), TensorType{view.dtype, view.shape()}),
+                {})) {}
 
 bool Tensor::has_data() const { return node_ && stored_data(*this); }
 const Device& Tensor::device() const {

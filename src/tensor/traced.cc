@@ -117,7 +117,7 @@ struct Made {
   const Captures captures;
   Executable executable;  // none if nothing is computed
   std::vector<TensorType> outputs;
-  std::vector<Source> sources;  // of each result
+  std::vector<Source> sources;                                 // of each result
   std::vector<std::pair<std::size_t, std::size_t>> donations;  // (output, argument whose memory it takes)
   std::shared_ptr<const void> value;
 };
@@ -209,7 +209,8 @@ bool may_donate(const Argument& a) {
 std::vector<std::pair<std::size_t, std::size_t>> donations_of(const Made& made, std::span<const Argument> arguments) {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   const auto returned = [&](std::size_t k) {
-    return std::ranges::any_of(made.sources, [&](const Source& s) { return s.kind == Source::Kind::argument && s.index == k; });
+    return std::ranges::any_of(made.sources,
+                               [&](const Source& s) { return s.kind == Source::Kind::argument && s.index == k; });
   };
   for (std::size_t k = 0; k < arguments.size(); ++k) {
     if (!arguments[k].donated || returned(k)) continue;

@@ -10,9 +10,9 @@
 namespace weft::text {
 
 struct NormalizerOptions {
-  bool clean_text = true;            // drop control characters, turn white space into spaces
-  bool handle_chinese_chars = true;  // a space on both sides of each ideograph
-  std::optional<bool> strip_accents; // decompose and drop nonspacing marks; unset: as `lowercase`
+  bool clean_text = true;             // drop control characters, turn white space into spaces
+  bool handle_chinese_chars = true;   // a space on both sides of each ideograph
+  std::optional<bool> strip_accents;  // decompose and drop nonspacing marks; unset: as `lowercase`
   bool lowercase = true;
 
   static NormalizerOptions none() { return {false, false, false, false}; }

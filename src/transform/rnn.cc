@@ -286,21 +286,25 @@ struct LstmCellAttributes {
     v("clip_output", options.clip_output, true, "clip counts for the output activation too; else for the sums alone");
   }
 };
-constexpr Function kLstmCell = {
-    {.name = "lstm_cell",
-     .operands = {kX, kW, kR, kBias, kRecurrentBias, kInitialH,
-                  {.name = "initial_c", .arity = Arity::optional, .shape = kState},
-                  {.name = "peephole", .arity = Arity::optional, .shape = "[3 · hidden]"}},
-     .results = {{"h", kState, kSame}, {"c", kState, kSame}},
-     .formula = "c' = f · c + i · g, h' = o · output(c')",
-     .summary = "one step of lstm: the state after it, of initial_h and initial_c"},
-    [](const Tensor& x, const Tensor& w, const Tensor& r, const Tensor& bias, const Tensor& recurrent_bias,
-       const Tensor& initial_h, const Tensor& initial_c, const Tensor& peephole,
-       const LstmCellAttributes& a) -> LstmState {
-      const Tensor h = cell(attributes_of(a.options), "lstm_cell", x, w, r,
-                            {bias, recurrent_bias, initial_h, initial_c, peephole});
-      return {squeeze(h, 0), squeeze(result(h, 1), 0)};
-    }};
+constexpr Function kLstmCell = {{.name = "lstm_cell",
+                                 .operands = {kX,
+                                              kW,
+                                              kR,
+                                              kBias,
+                                              kRecurrentBias,
+                                              kInitialH,
+                                              {.name = "initial_c", .arity = Arity::optional, .shape = kState},
+                                              {.name = "peephole", .arity = Arity::optional, .shape = "[3 · hidden]"}},
+                                 .results = {{"h", kState, kSame}, {"c", kState, kSame}},
+                                 .formula = "c' = f · c + i · g, h' = o · output(c')",
+                                 .summary = "one step of lstm: the state after it, of initial_h and initial_c"},
+                                [](const Tensor& x, const Tensor& w, const Tensor& r, const Tensor& bias,
+                                   const Tensor& recurrent_bias, const Tensor& initial_h, const Tensor& initial_c,
+                                   const Tensor& peephole, const LstmCellAttributes& a) -> LstmState {
+                                  const Tensor h = cell(attributes_of(a.options), "lstm_cell", x, w, r,
+                                                        {bias, recurrent_bias, initial_h, initial_c, peephole});
+                                  return {squeeze(h, 0), squeeze(result(h, 1), 0)};
+                                }};
 
 struct GruCellAttributes {
   GruOptions options = {};
@@ -350,9 +354,8 @@ constexpr FunctionOperand kSteps = {.name = "x", .shape = "[steps, batch, inputs
 constexpr FunctionOperand kW3 = {.name = "w", .shape = "[directions, gates · hidden, inputs]"};
 constexpr FunctionOperand kR3 = {.name = "r", .shape = "[directions, gates · hidden, hidden]"};
 constexpr FunctionOperand kBiases = {.name = "bias", .arity = Arity::optional, .shape = kWeightsOfGates};
-constexpr FunctionOperand kRecurrentBiases = {.name = "recurrent_bias",
-                                              .arity = Arity::optional,
-                                              .shape = kWeightsOfGates};
+constexpr FunctionOperand kRecurrentBiases = {
+    .name = "recurrent_bias", .arity = Arity::optional, .shape = kWeightsOfGates};
 constexpr FunctionOperand kInitialHs = {.name = "initial_h", .arity = Arity::optional, .shape = kStates};
 constexpr FunctionOperand kLengths = {.name = "lengths", .arity = Arity::optional, .shape = "[batch]"};
 constexpr FunctionResult kY = {"y", "[steps, batch, directions · hidden]", kSame}, kH = {"h", kStates, kSame};
@@ -369,9 +372,15 @@ struct SequenceAttributes {
 
 constexpr Function kLstm = {
     {.name = "lstm",
-     .operands = {kSteps, kW3, kR3, kBiases, kRecurrentBiases, kInitialHs,
+     .operands = {kSteps,
+                  kW3,
+                  kR3,
+                  kBiases,
+                  kRecurrentBiases,
+                  kInitialHs,
                   {.name = "initial_c", .arity = Arity::optional, .shape = kStates},
-                  {.name = "peephole", .arity = Arity::optional, .shape = "[directions, 3 · hidden]"}, kLengths},
+                  {.name = "peephole", .arity = Arity::optional, .shape = "[directions, 3 · hidden]"},
+                  kLengths},
      .results = {kY, kH, {"c", kStates, kSame}},
      .formula = "c' = f · c + i · g, h' = o · output(c'), y = h after each step",
      .summary = "the long short-term memory of a sequence: h after each step, and h and c after the last one"},

@@ -67,8 +67,8 @@ TEST_P(CompileTest, RandomGraphsComputeWhatCpuKernelsDo) {
     const auto expected = compiler::evaluate(g.graph, g.inputs);
     for (const bool fusion : {true, false}) {
       if (!fusion && seed % 4 != 0) continue;
-      const std::string what = std::format("seed {}{} on {}\n{}", seed, fusion ? "" : " without fusion",
-                                           device.name(), g.graph.to_string());
+      const std::string what =
+          std::format("seed {}{} on {}\n{}", seed, fusion ? "" : " without fusion", device.name(), g.graph.to_string());
       try {
         Executable exe = compile(g.graph, device, {.fusion = fusion, .constant_folding = seed % 5 != 0});
         const Bound bound(device, g.graph, g.inputs, seed % 3 == 0 ? 16 : 0);
@@ -92,11 +92,37 @@ TEST(Compile, RandomGraphsHaveOpsOfEveryFamily) {
     const RandomGraph g = random_graph(seed);
     for (const auto& node : g.graph.impl().nodes()) ++times[std::string(node->op().name())];
   }
-  for (const char* op :
-       {"map", "matmul", "softmax", "layer_norm", "attention", "gather", "concat", "conv", "conv_transpose",
-        "conv_filter_gradient", "max_pool", "max_pool_with_indices", "average_pool", "lp_pool", "max_pool_gradient",
-        "average_pool_gradient", "resize", "resize_gradient", "grid_sample", "fold", "lstm", "gru", "rnn", "cholesky",
-        "triangular_solve", "lu", "qr", "eig", "eigh", "svd", "svdvals"}) {
+  for (const char* op : {"map",
+                         "matmul",
+                         "softmax",
+                         "layer_norm",
+                         "attention",
+                         "gather",
+                         "concat",
+                         "conv",
+                         "conv_transpose",
+                         "conv_filter_gradient",
+                         "max_pool",
+                         "max_pool_with_indices",
+                         "average_pool",
+                         "lp_pool",
+                         "max_pool_gradient",
+                         "average_pool_gradient",
+                         "resize",
+                         "resize_gradient",
+                         "grid_sample",
+                         "fold",
+                         "lstm",
+                         "gru",
+                         "rnn",
+                         "cholesky",
+                         "triangular_solve",
+                         "lu",
+                         "qr",
+                         "eig",
+                         "eigh",
+                         "svd",
+                         "svdvals"}) {
     EXPECT_GE(times[op], 2) << op;
   }
 }
@@ -185,7 +211,7 @@ Graph bert_layer(std::int64_t batch, std::int64_t length, std::int64_t hidden, s
   const Tensor positions = g.constant(TensorData::of<std::int32_t>(DType::i32, {1, length}, steps));
   const Tensor visible = binary(ScalarOp::less, positions, expand_dims(lengths, 1));
   const Tensor mask = select(reshape(visible, {batch, 1, 1, length}), g.scalar(0, DType::f32),
-                            g.scalar(-std::numeric_limits<double>::infinity(), DType::f32));
+                             g.scalar(-std::numeric_limits<double>::infinity(), DType::f32));
   const Tensor q = split(linear(x, hidden));
   const Tensor k = split(linear(x, hidden));
   const Tensor v = split(linear(x, hidden));
@@ -245,8 +271,10 @@ TEST_P(CompileTest, GroupedQueriesWrittenOutAreOneStep) {
     }
     EXPECT_EQ(attentions, 4) << exe.report().graph;
     EXPECT_TRUE(type != DType::f32 || exe.report().steps.size() == 4) << exe.report().graph;
-    const std::map<std::string, TensorData> data{{"q", noise({2, 6, 5, 9}, 1)}, {"k", noise({2, 3, 7, 9}, 2)},
-                                                 {"v", noise({2, 3, 7, 11}, 3)}, {"mask", noise({2, 1, 1, 7}, 4)}};
+    const std::map<std::string, TensorData> data{{"q", noise({2, 6, 5, 9}, 1)},
+                                                 {"k", noise({2, 3, 7, 9}, 2)},
+                                                 {"v", noise({2, 3, 7, 11}, 3)},
+                                                 {"mask", noise({2, 1, 1, 7}, 4)}};
     const Bound bound(device, g, data);
     bound.run(exe);
     bound.compare(compiler::evaluate(g, data), "grouped queries", type == DType::f32 ? 1e-4f : 0.015f);
@@ -270,9 +298,7 @@ TEST_P(CompileTest, QueriesThatSeeNoKeyAreWhatSoftmaxMakesThem) {
       holes.push_back(query == 3 || key == 1 ? -INFINITY : 0.25f);
       truth.push_back(query != 3 && key != 1);
     }
-    const auto added = [&](std::span<const float> v) {
-      return TensorData::of<float>(DType::f32, {queries, keys}, v);
-    };
+    const auto added = [&](std::span<const float> v) { return TensorData::of<float>(DType::f32, {queries, keys}, v); };
     const Tensor low = g.scalar(-INFINITY, DType::f32), bits = g.input("truth", DType::boolean, {queries, keys});
     g.output("window", attend(scores() + g.constant(added(late))));
     g.output("constant", attend(scores() + g.constant(added(holes))));
@@ -281,7 +307,9 @@ TEST_P(CompileTest, QueriesThatSeeNoKeyAreWhatSoftmaxMakesThem) {
     g.output("finite", attend(select(bits, scores(), g.scalar(-1e9, DType::f32))));
     g.output("no keys", matmul(softmax(matmul(q, slice(k, 2, 0, 0).T()) * 0.3), slice(k, 2, 0, 0)));
     std::map<std::string, TensorData> data{
-        {"q", noise(q.shape(), 1)}, {"k", noise(k.shape(), 2)}, {"holes", added(holes)},
+        {"q", noise(q.shape(), 1)},
+        {"k", noise(k.shape(), 2)},
+        {"holes", added(holes)},
         {"truth", TensorData::copy_of(DType::boolean, {queries, keys}, std::as_bytes(std::span(truth)))}};
     const auto expected = compiler::evaluate(g, data);
     Executable exe = compile(g, device);
@@ -317,7 +345,7 @@ TEST_P(CompileTest, ConstantMasksBecomeWindows) {
   const Tensor scores = matmul(q, k.T()) * 0.3;
   g.output("causal", matmul(softmax(select(binary(ScalarOp::less_equal, columns, ends), scores, low)), k));
   const Tensor band = binary(ScalarOp::logical_and, binary(ScalarOp::less_equal, columns, ends),
-                            binary(ScalarOp::greater_equal, columns, begins));
+                             binary(ScalarOp::greater_equal, columns, begins));
   g.output("band", attention(q, k, k, band, {.scale = 0.3f}));
   Executable exe = compile(g, device);
   EXPECT_THAT(exe.report().graph, testing::HasSubstr("causal=true, empty_is_nan=true}"));
@@ -335,14 +363,10 @@ TEST_P(CompileTest, ABertLayerIsSevenSteps) {
   std::vector<std::string> labels;
   for (const ScheduleStep& s : exe.report().steps) labels.push_back(s.label);
   // The mask comes first, and every layer reads it.
-  const std::vector<std::string> expected{"less+select [2, 1, 1, 16]",
-                                          "matmul+bias [2, 16, 192]",
-                                          "attention [2, 4, 16, 16]",
-                                          "matmul+bias+residual [2, 16, 64]",
-                                          "layer_norm [2, 16, 64]",
-                                          "matmul+bias+gelu_erf [2, 16, 256]",
-                                          "matmul+bias+residual [2, 16, 64]",
-                                          "layer_norm [2, 16, 64]"};
+  const std::vector<std::string> expected{"less+select [2, 1, 1, 16]",        "matmul+bias [2, 16, 192]",
+                                          "attention [2, 4, 16, 16]",         "matmul+bias+residual [2, 16, 64]",
+                                          "layer_norm [2, 16, 64]",           "matmul+bias+gelu_erf [2, 16, 256]",
+                                          "matmul+bias+residual [2, 16, 64]", "layer_norm [2, 16, 64]"};
   EXPECT_EQ(labels, expected) << exe.report().graph;
   EXPECT_LE(static_cast<double>(exe.report().planned_bytes), 1.1 * static_cast<double>(exe.report().liveness_bound));
   std::map<std::string, TensorData> data{{"x", noise({2, 16, 64}, 99)}};
@@ -476,7 +500,8 @@ TEST_P(CompileTest, WrongTensorsAreRefused) {
   EXPECT_EQ(run({{"a", ta}, {"b", ta}}, {{"z", z}, {"y", y}}), "nothing");
   EXPECT_THAT(run({{"a", ta}}, {{"y", y}, {"z", z}}), HasSubstr("input \"b\" (f32 [2]) is missing"));
   EXPECT_THAT(run({{"a", ta}, {"b", tb}}, {{"y", y}}), HasSubstr("output \"z\" (f32 [2]) is missing"));
-  EXPECT_THAT(run({{"a", ta}, {"c", tb}}, {{"y", y}, {"z", z}}), HasSubstr("the graph has no input \"c\"; it has \"a\", \"b\""));
+  EXPECT_THAT(run({{"a", ta}, {"c", tb}}, {{"y", y}, {"z", z}}),
+              HasSubstr("the graph has no input \"c\"; it has \"a\", \"b\""));
   EXPECT_THAT(run({{"a", ta}, {"b", tb}}, {{"y", y}, {"zz", z}}),
               HasSubstr("the graph has no output \"zz\"; it has \"y\", \"z\"; the nearest name is \"z\""));
   EXPECT_THAT(run({{"a", ta}, {"a", tb}}, {{"y", y}, {"z", z}}), HasSubstr("input \"a\" is given twice"));
@@ -493,7 +518,8 @@ TEST_P(CompileTest, WrongTensorsAreRefused) {
     EXPECT_THAT(run({{"a", far}, {"b", tb}}, {{"y", y}, {"z", z}}), HasSubstr("is on cpu, the graph was compiled for"));
   }
   EXPECT_THAT(test::refused_by([&] { Tensor(device, DType::f32, {2}).write({}); }), HasSubstr("0 bytes written"));
-  EXPECT_THAT(test::refused_by([&] { ta.read<double>(); }), HasSubstr("read as f64; to_vector() converts, read() does not"));
+  EXPECT_THAT(test::refused_by([&] { ta.read<double>(); }),
+              HasSubstr("read as f64; to_vector() converts, read() does not"));
   // After all these errors the executable still works.
   EXPECT_EQ(run({{"a", ta}, {"b", tb}}, {{"y", y}, {"z", z}}), "nothing");
   EXPECT_THAT(test::refused_by([] { Executable().run({}, {}); }), HasSubstr("empty Executable"));

@@ -44,8 +44,7 @@ class DonateTest : public testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, DonateTest, testing::ValuesIn(all_devices()),
-                         [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, DonateTest, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
 
 // The row that is written, and nothing else: counted in bytes, and seen in the rows around it.
 TEST_P(DonateTest, OneRowOfACache) {
@@ -166,16 +165,15 @@ TEST_P(DonateTest, WritersWaitForReaders) {
 TEST_P(DonateTest, CopiesWhereItMust) {
   Graph graph;
   const Tensor a = graph.input("a", DType::f32, {2, 2}), b = graph.input("b", DType::f32, {2, 2});
-  graph.output("product", matmul(a, b));               // reads a and b, computes nothing in place
+  graph.output("product", matmul(a, b));  // reads a and b, computes nothing in place
   const Tensor c = graph.input("c", DType::f32, {2, 2}), d = graph.input("d", DType::f32, {2, 2});
-  graph.output("c_out", d);                            // an exchange
+  graph.output("c_out", d);  // an exchange
   graph.output("d_out", c);
   const Tensor e = graph.input("e", DType::f32, {2, 2});
-  graph.output("turned", e.T() + 1.0);                 // reads each element after it was overwritten
+  graph.output("turned", e.T() + 1.0);  // reads each element after it was overwritten
   const Tensor f = graph.input("f", DType::f32, {2, 2});
-  graph.output("same", f);                             // nothing to do
-  Executable exe = compiled(
-      graph, {{"a", "product"}, {"c", "c_out"}, {"d", "d_out"}, {"e", "turned"}, {"f", "same"}});
+  graph.output("same", f);  // nothing to do
+  Executable exe = compiled(graph, {{"a", "product"}, {"c", "c_out"}, {"d", "d_out"}, {"e", "turned"}, {"f", "same"}});
   const std::vector<Donation>& made = exe.report().donations;
   ASSERT_EQ(made.size(), 5u);
   EXPECT_FALSE(made[0].in_place);

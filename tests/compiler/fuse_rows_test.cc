@@ -37,12 +37,13 @@ TEST_F(FuseRows, BeforeAndAfter) {
   graph.output("sum", sum);
   // By the time this pass runs, the chain after the norm is one node; here it is two, of which only the norm reads the
   // first.
-  EXPECT_EQ(after(fuse<FusionStage::row>),
-            "%3 = layer_norm{prologue=(x0:f32, x1:f32) %1 = add(x0, x1); %1, %1, first_axis=1, epsilon=0.5, bias=false, "
-            "epilogue=(x0:f32) tanh(x0)} %0, %1, %2 : f32 [64, 256], f32 [64, 256]\n"
-            "%4 = map{y=(x0:f32, x1:f32) mul(x0, x1)} %3, %2 : f32 [64, 256]\n"
-            "output \"y\" = %4\n"
-            "output \"sum\" = %3.1\n");
+  EXPECT_EQ(
+      after(fuse<FusionStage::row>),
+      "%3 = layer_norm{prologue=(x0:f32, x1:f32) %1 = add(x0, x1); %1, %1, first_axis=1, epsilon=0.5, bias=false, "
+      "epilogue=(x0:f32) tanh(x0)} %0, %1, %2 : f32 [64, 256], f32 [64, 256]\n"
+      "%4 = map{y=(x0:f32, x1:f32) mul(x0, x1)} %3, %2 : f32 [64, 256]\n"
+      "output \"y\" = %4\n"
+      "output \"sum\" = %3.1\n");
 }
 
 TEST_F(FuseRows, ResultsThatOthersNeed) {

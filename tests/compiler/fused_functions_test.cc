@@ -606,7 +606,8 @@ TEST_P(FusedFunctions, RoundsAlsoWhereResultsAreNaN) {
   const Tensor a = full({64}, infinity, DType::bf16), x = full({64}, 65536, DType::bf16);
   const auto through_f16 = [](const Tensor& v) { return v.cast(DType::f16).cast(DType::bf16); };
   EXPECT_EQ(weft::is_nan(weft::gammainc(a + x, through_f16(x + 0.0f))).to_vector<bool>(), std::vector<bool>(64, true));
-  EXPECT_EQ(weft::is_nan(weft::gammaincc(cumsum(a, 0), through_f16(x + 0.0f))).to_vector<bool>(), std::vector<bool>(64, true));
+  EXPECT_EQ(weft::is_nan(weft::gammaincc(cumsum(a, 0), through_f16(x + 0.0f))).to_vector<bool>(),
+            std::vector<bool>(64, true));
   EXPECT_EQ(weft::gammainc(a, x).to_vector<float>(), std::vector<float>(64, 0));
 }
 

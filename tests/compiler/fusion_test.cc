@@ -93,8 +93,8 @@ TEST_P(FusionTest, WhatOneOperationHandsOnIsRounded) {
         return (x - (sum - part)) + (y - part);
       },
   };
-  const std::vector<float> values{-4,    -1,     -0.0f,    0,         2.3f, 0.1f, 1,
-                                  1e10f, 1e30f, -1e30f, INFINITY, -INFINITY, NAN, 7.7f};
+  const std::vector<float> values{-4,    -1,    -0.0f,  0,        2.3f,      0.1f, 1,
+                                  1e10f, 1e30f, -1e30f, INFINITY, -INFINITY, NAN,  7.7f};
   const Shape shape{static_cast<std::int64_t>(values.size())};
   const std::map<std::string, TensorData> data{{"x", TensorData::of<float>(DType::f32, shape, values)}};
   Graph g;
@@ -260,8 +260,9 @@ TEST_P(FusionTest, LayerNormWrittenOut) {
     Graph g;
     const Tensor x = g.input("x", DType::f32, {5, 3, 32});
     const Tensor d = x - reduce(ReduceKind::mean, x, {2}, true);
-    const Tensor square = form == 0 ? d * d : form == 1 ? unary(ScalarOp::square, d)
-                                                       : binary(ScalarOp::pow, d, g.scalar(2, DType::f32));
+    const Tensor square = form == 0   ? d * d
+                          : form == 1 ? unary(ScalarOp::square, d)
+                                      : binary(ScalarOp::pow, d, g.scalar(2, DType::f32));
     const Tensor squares = form == 4 ? variance(x, {2}, 0, true) : reduce(ReduceKind::mean, square, {2}, true);
     const Tensor inside = squares + 1e-5;
     Tensor y = form % 2 ? d * rsqrt(inside) : d / sqrt(inside);
@@ -351,20 +352,23 @@ TEST_P(FusionTest, RowsFusePrologueAndEpilogue) {
         [](Graph& g, auto& in) { g.output("y", softmax(in.at("x") * 0.5 + in.at("mask"))); });
   check("mul+add+softmax", {"x", "mask"},
         [](Graph& g, auto& in) { g.output("y", softmax(in.at("x") * 0.5 + in.at("mask"), 1)); });
-  check("mul+add+layer_norm+cast+cast+mul", {"h", "w", "gate"}, [](Graph& g, auto& in) {
-    g.output("y", cast(layer_norm(in.at("h") + in.at("h") * 0.5, in.at("w"), {}, 1e-3), DType::f32) * in.at("gate"));
-  }, 4e-3f);
+  check(
+      "mul+add+layer_norm+cast+cast+mul", {"h", "w", "gate"},
+      [](Graph& g, auto& in) {
+        g.output("y",
+                 cast(layer_norm(in.at("h") + in.at("h") * 0.5, in.at("w"), {}, 1e-3), DType::f32) * in.at("gate"));
+      },
+      4e-3f);
   check("cast+add+rms_norm", {"h", "r", "w"}, [](Graph& g, auto& in) {
     const Tensor sum = cast(in.at("h"), DType::f32) + permute(in.at("r"), {0, 2, 1});
     g.output("y", rms_norm(sum, in.at("w"), 1e-3));
     g.output("sum", sum);
   });
-  check("log_softmax+cast+cast", {"x"}, [](Graph& g, auto& in) {
-    g.output("y", cast(cast(log_softmax(in.at("x")), DType::f16), DType::f32));
-  }, 1e-3f);
-  check("layer_norm+gelu_erf", {"x", "w"}, [](Graph& g, auto& in) {
-    g.output("y", gelu(layer_norm(in.at("x"), in.at("w"), in.at("w"), 1e-3)));
-  });
+  check(
+      "log_softmax+cast+cast", {"x"},
+      [](Graph& g, auto& in) { g.output("y", cast(cast(log_softmax(in.at("x")), DType::f16), DType::f32)); }, 1e-3f);
+  check("layer_norm+gelu_erf", {"x", "w"},
+        [](Graph& g, auto& in) { g.output("y", gelu(layer_norm(in.at("x"), in.at("w"), in.at("w"), 1e-3))); });
   check("tanh+group_norm+add", {"x", "mask"}, [](Graph& g, auto& in) {
     g.output("y", group_norm(weft::tanh(in.at("x")), {}, {}, 2, 1e-3, 1) + in.at("mask"));
   });
@@ -397,20 +401,27 @@ TEST_P(FusionTest, WorkThatRowsDoNotTake) {
     return run(g, {{"x", noise(shape, 1)}, {"r", noise(shape, 2)}}, 1e-4f);
   };
   // On a path through another kernel.
-  EXPECT_EQ(labels({4, 8}, [](Graph& g, const Tensor& x, const Tensor& r) {
-              const Tensor y = softmax(x);
-              g.output("y", y * reduce(ReduceKind::sum, y * y, {0}, true) + r);
-            }).size(), 3u);
+  EXPECT_EQ(labels({4, 8},
+                   [](Graph& g, const Tensor& x, const Tensor& r) {
+                     const Tensor y = softmax(x);
+                     g.output("y", y * reduce(ReduceKind::sum, y * y, {0}, true) + r);
+                   })
+                .size(),
+            3u);
   // A value of the prologue that the epilogue reads again.
-  EXPECT_EQ(labels({4, 8}, [](Graph& g, const Tensor& x, const Tensor& r) {
-              const Tensor sum = x + r;
-              g.output("y", softmax(sum) * sum);
-            }), (Labels{"add+softmax [4, 8]", "mul [4, 8]"}));
+  EXPECT_EQ(labels({4, 8},
+                   [](Graph& g, const Tensor& x, const Tensor& r) {
+                     const Tensor sum = x + r;
+                     g.output("y", softmax(sum) * sum);
+                   }),
+            (Labels{"add+softmax [4, 8]", "mul [4, 8]"}));
   // A weight that is x itself.
-  EXPECT_EQ(labels({8}, [](Graph& g, const Tensor& x, const Tensor& r) {
-              const Tensor sum = x + r;
-              g.output("y", layer_norm(sum, sum, {}, 1e-3));
-            }), (Labels{"add [8]", "layer_norm [8]"}));
+  EXPECT_EQ(labels({8},
+                   [](Graph& g, const Tensor& x, const Tensor& r) {
+                     const Tensor sum = x + r;
+                     g.output("y", layer_norm(sum, sum, {}, 1e-3));
+                   }),
+            (Labels{"add [8]", "layer_norm [8]"}));
   // On the cpu only small work is fused.
   const auto few =
       labels({600, 240}, [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", softmax(x + r)); });

@@ -66,7 +66,7 @@ TEST_P(HostileRun, TensorsThatDoNotFit) {
   graph.output("y", left + right);
   Executable exe = compile(graph, device);
   const Tensor a = tensor({2, 3}), b = tensor({3}), y = tensor({2, 3}), wrong = tensor({3, 2}),
-                     half = tensor({2, 3}, DType::f16);
+               half = tensor({2, 3}, DType::f16);
   const auto says = [&](std::initializer_list<NamedTensor> in, std::initializer_list<NamedTensor> out) {
     const std::string what = test::thrown_by([&] { exe.run(in, out); });
     EXPECT_THAT(what, testing::StartsWith("InvalidArgument: "));

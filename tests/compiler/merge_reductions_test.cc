@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-using compiler::merge_maps;
 using compiler::merge_extra_outputs;
+using compiler::merge_maps;
 using compiler::PassTest;
 
 struct MergeReductions : PassTest {

@@ -26,8 +26,7 @@ class NumberTest : public testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, NumberTest, testing::ValuesIn(all_devices()),
-                         [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, NumberTest, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
 
 // 0, 1, 0.5 and 0.25 would be simplified away if they were literals.
 TEST_P(NumberTest, AThousandRatesMakeNothingNew) {

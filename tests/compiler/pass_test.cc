@@ -3,11 +3,11 @@
 
 #include "compiler/passes/common_subexpressions.h"
 #include "compiler/passes/fold_constants.h"
+#include "compiler/passes/fuse.h"
 #include "compiler/passes/fuse_attention.h"
 #include "compiler/passes/fuse_elementwise.h"
 #include "compiler/passes/hoist_views.h"
 #include "compiler/passes/literals.h"
-#include "compiler/passes/fuse.h"
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/resolve_views.h"
 #include "support/pass_test.h"
@@ -287,16 +287,25 @@ TEST_F(PassTest, AttentionHasManyForms) {
       true,
       [](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) { return matmul(softmax(matmul(q, k.T())), v); },
       "plain, rank 3");
-  expect(true, [](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
-    return matmul(softmax(g.scalar(0.5, DType::f32) * matmul(q, k.T()) * 0.5), v);
-  }, "two scales");
-  expect(true, [](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
-    return matmul(softmax(g.input("m", DType::f32, {3, 1, 5}) + matmul(q, k.T()) * 0.5), v);
-  }, "mask first");
-  expect(true, [&](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
-    const Tensor m = g.input("m", DType::boolean, {5, 5});
-    return matmul(softmax(select(m, matmul(q, k.T()), g.scalar(-inf, DType::f32))), v);
-  }, "boolean mask");
+  expect(
+      true,
+      [](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
+        return matmul(softmax(g.scalar(0.5, DType::f32) * matmul(q, k.T()) * 0.5), v);
+      },
+      "two scales");
+  expect(
+      true,
+      [](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
+        return matmul(softmax(g.input("m", DType::f32, {3, 1, 5}) + matmul(q, k.T()) * 0.5), v);
+      },
+      "mask first");
+  expect(
+      true,
+      [&](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
+        const Tensor m = g.input("m", DType::boolean, {5, 5});
+        return matmul(softmax(select(m, matmul(q, k.T()), g.scalar(-inf, DType::f32))), v);
+      },
+      "boolean mask");
   expect(
       false,
       [](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
@@ -307,15 +316,21 @@ TEST_F(PassTest, AttentionHasManyForms) {
       false,
       [](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) { return matmul(softmax(matmul(q, k.T()), 1), v); },
       "another axis");
-  expect(false, [](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
-    const Tensor s = softmax(matmul(q, k.T()));
-    g.output("s", s);
-    return matmul(s, v);
-  }, "the weights are wanted");
-  expect(false, [](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) {
-    const Tensor s = matmul(q, k.T());
-    return matmul(softmax(s), v) + s;
-  }, "the scores are wanted");
+  expect(
+      false,
+      [](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
+        const Tensor s = softmax(matmul(q, k.T()));
+        g.output("s", s);
+        return matmul(s, v);
+      },
+      "the weights are wanted");
+  expect(
+      false,
+      [](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) {
+        const Tensor s = matmul(q, k.T());
+        return matmul(softmax(s), v) + s;
+      },
+      "the scores are wanted");
   expect(
       false,
       [](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) {

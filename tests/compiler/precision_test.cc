@@ -55,9 +55,10 @@ TEST(Precision, TheErrorTellsWeightsApart) {
   EXPECT_EQ(error(with_one(5e3f)), std::numeric_limits<double>::infinity());  // results come near the range's end
   EXPECT_EQ(error(with_one(NAN)), std::numeric_limits<double>::infinity());
   // One column too small for f16.
-  EXPECT_GT(error(weights(128, 8, [](std::int64_t i, std::int64_t j) {
-              return (j == 3 ? 1e-8f : 0.1f) * std::sin(static_cast<float>(i * 31 + j));
-            })),
+  EXPECT_GT(error(weights(128, 8,
+                          [](std::int64_t i, std::int64_t j) {
+                            return (j == 3 ? 1e-8f : 0.1f) * std::sin(static_cast<float>(i * 31 + j));
+                          })),
             kF16ErrorBound);
   EXPECT_EQ(error(weights(16, 4, [](auto, auto) { return 0.0f; })), 0);
 }

@@ -13,7 +13,6 @@
 namespace weft::test {
 namespace {
 
-
 TensorData tensor_of(const Shape& shape, float first) {
   std::vector<float> values(static_cast<std::size_t>(element_count(shape)));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = first + static_cast<float>(i % 17) * 0.125f;

@@ -86,7 +86,7 @@ TEST_P(RowOpsTest, Reductions) {
 TEST_P(RowOpsTest, Norms) {
   Graph g;
   const Tensor x = g.input("x", DType::f32, {2, 6, 8}), w = g.input("w", DType::f32, {6}),
-              b = g.input("b", DType::f32, {6});
+               b = g.input("b", DType::f32, {6});
   const Tensor row = g.input("row", DType::f32, {8}), none;
   g.output("log_softmax", log_softmax(x, 1));
   g.output("rms", rms_norm(x, row, 1e-3));
@@ -121,7 +121,7 @@ TEST_P(RowOpsTest, RandomAndSort) {
 TEST(RowOps, Infer) {
   Graph g;
   const Tensor x = g.input("x", DType::f16, {2, 6, 8}), w = g.input("w", DType::f32, {6}),
-              key = g.input("key", DType::u32, {2});
+               key = g.input("key", DType::u32, {2});
   const Tensor i = g.input("i", DType::i8, {4, 5}), none;
   EXPECT_EQ(argmax(i, {0}).type(), (TensorType{DType::i32, {5}}));
   EXPECT_EQ(reduce(ReduceKind::count, i, {1}, true).type(), (TensorType{DType::i32, {4, 1}}));

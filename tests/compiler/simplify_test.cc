@@ -64,9 +64,11 @@ TEST(Simplify, TwiceIsOnceOrNotAtAll) {
 }
 
 TEST(Simplify, Selections) {
-  EXPECT_EQ(simple(DType::boolean, [](Expression& e, int c) {
-              return e.apply(ScalarOp::select, {c, e.constant(1, DType::f32), e.constant(0, DType::f32)});
-            }), "cast<f32>(x0)");
+  EXPECT_EQ(simple(DType::boolean,
+                   [](Expression& e, int c) {
+                     return e.apply(ScalarOp::select, {c, e.constant(1, DType::f32), e.constant(0, DType::f32)});
+                   }),
+            "cast<f32>(x0)");
   EXPECT_EQ(simple(DType::boolean,
                    [](Expression& e, int c) {
                      return e.apply(ScalarOp::select,
@@ -75,7 +77,8 @@ TEST(Simplify, Selections) {
             "select(x0, 4:f32, 3:f32)");
   EXPECT_EQ(simple([](Expression& e, int x) {
               return e.apply(ScalarOp::select, {e.constant(1, DType::boolean), x, e.constant(4, DType::f32)});
-            }), "x0");
+            }),
+            "x0");
   EXPECT_EQ(simple([](Expression& e, int x) { return e.apply(ScalarOp::select, {e.apply(less, {x, x}), x, x}); }),
             "x0");
 }
@@ -99,7 +102,8 @@ TEST(Simplify, Numbers) {
   EXPECT_EQ(simple([](Expression& e, int x) {
               const int half = e.apply(ScalarOp::div, {e.constant(1, DType::f32), e.constant(2, DType::f32)});
               return e.apply(mul, {x, e.apply(ScalarOp::sqrt, {e.apply(add, {half, e.constant(3.5, DType::f32)})})});
-            }), "mul(x0, 2:f32)");
+            }),
+            "mul(x0, 2:f32)");
 }
 
 // Random expressions on every kind of value give the same bits before and after. NaN may be any NaN.
@@ -122,8 +126,12 @@ TEST(Simplify, IsExact) {
     const auto any = [&] { return values[rng() % values.size()]; };
     for (int i = 0; i < 10; ++i) {
       switch (rng() % 6) {
-        case 0: values.push_back(e.apply(pick(neg, ScalarOp::abs, relu, sign), {any()})); break;
-        case 1: truths.push_back(e.apply(pick(less, equal, not_equal), {any(), any()})); break;
+        case 0:
+          values.push_back(e.apply(pick(neg, ScalarOp::abs, relu, sign), {any()}));
+          break;
+        case 1:
+          truths.push_back(e.apply(pick(less, equal, not_equal), {any(), any()}));
+          break;
         case 2: {
           const int t = truths[rng() % truths.size()];
           truths.push_back(e.apply(logical_not, {t}));
@@ -135,7 +143,8 @@ TEST(Simplify, IsExact) {
           values.push_back(e.cast(e.cast(any(), other), type));
           break;
         }
-        default: values.push_back(e.apply(pick(add, sub, mul, ScalarOp::div, min, max), {any(), any()}));
+        default:
+          values.push_back(e.apply(pick(add, sub, mul, ScalarOp::div, min, max), {any(), any()}));
       }
     }
     e.output(values.back());

@@ -1,6 +1,6 @@
+#include <weft/weft.h>
 #include <cstdio>
 #include <string_view>
-#include <weft/weft.h>
 
 using namespace weft;
 

@@ -28,9 +28,9 @@ void expect(Checked f, const Case& c) {
 }
 
 TEST(Checked, Sums) {
-  const Case cases[] = {{1, 2, 3, false},           {kMost, 0, kMost, false},  {kMost, 1, kLeast, true},
-                        {kLeast, -1, kMost, true},  {kLeast, kMost, -1, false}, {kLeast, kLeast, 0, true},
-                        {kMost, kMost, -2, true},   {-1, 1, 0, false},         {kLeast, 0, kLeast, false}};
+  const Case cases[] = {{1, 2, 3, false},          {kMost, 0, kMost, false},   {kMost, 1, kLeast, true},
+                        {kLeast, -1, kMost, true}, {kLeast, kMost, -1, false}, {kLeast, kLeast, 0, true},
+                        {kMost, kMost, -2, true},  {-1, 1, 0, false},          {kLeast, 0, kLeast, false}};
   for (const Case& c : cases) {
     expect(add_overflows, c);
     expect(standard::add_overflows, c);
@@ -39,10 +39,18 @@ TEST(Checked, Sums) {
 
 TEST(Checked, Products) {
   constexpr std::int64_t k32 = std::int64_t{1} << 32;
-  const Case cases[] = {{3, -4, -12, false},          {0, kLeast, 0, false},        {kLeast, 0, 0, false},
-                        {kLeast, 1, kLeast, false},   {kLeast, -1, kLeast, true},   {-1, kLeast, kLeast, true},
-                        {kMost, -1, -kMost, false},   {k32, k32, 0, true},          {k32, k32 / 2, kLeast, true},
-                        {-k32, k32 / 2, kLeast, false}, {k32 / 2, -k32, kLeast, false}, {kMost, 2, -2, true},
+  const Case cases[] = {{3, -4, -12, false},
+                        {0, kLeast, 0, false},
+                        {kLeast, 0, 0, false},
+                        {kLeast, 1, kLeast, false},
+                        {kLeast, -1, kLeast, true},
+                        {-1, kLeast, kLeast, true},
+                        {kMost, -1, -kMost, false},
+                        {k32, k32, 0, true},
+                        {k32, k32 / 2, kLeast, true},
+                        {-k32, k32 / 2, kLeast, false},
+                        {k32 / 2, -k32, kLeast, false},
+                        {kMost, 2, -2, true},
                         {kMost, kMost, 1, true}};
   for (const Case& c : cases) {
     expect(multiply_overflows, c);

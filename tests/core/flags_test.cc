@@ -1,5 +1,5 @@
-#include "core/system.h"
 #include "weft/flags.h"
+#include "core/system.h"
 
 #include <gmock/gmock.h>
 

@@ -46,7 +46,8 @@ TEST(Nearest, ListsWhatThereIs) {
   EXPECT_EQ(names_there_are("x", std::vector<std::string_view>{"y"}), "; it has \"y\"");
   EXPECT_EQ(names_there_are("maks", std::vector<std::string_view>{"library", "mask"}),
             "; it has \"library\", \"mask\"; the nearest name is \"mask\"");
-  EXPECT_EQ(names_there_are("embedding", std::vector<std::string_view>{"library", "mask"}), "; it has \"library\", \"mask\"");
+  EXPECT_EQ(names_there_are("embedding", std::vector<std::string_view>{"library", "mask"}),
+            "; it has \"library\", \"mask\"");
   const std::vector<std::string_view> many{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "b10"};
   EXPECT_EQ(names_there_are("b1", many),
             "; it has \"a1\", \"a2\", \"a3\", \"a4\", \"a5\", \"a6\", \"a7\", \"a8\" and 2 more; the nearest name is "

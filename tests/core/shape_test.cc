@@ -155,8 +155,10 @@ TEST(Layout, ReshapeAndCollapseKeepTheOrder) {
     }
     Shape target{1};
     for (auto f : factors) {
-      if (rng() % 2 && target.rank() < 6) target.push_back(f);
-      else target[-1] *= f;
+      if (rng() % 2 && target.rank() < 6)
+        target.push_back(f);
+      else
+        target[-1] *= f;
     }
     Layout r;
     const auto want = offsets(l);

@@ -39,7 +39,8 @@ TEST(TensorData, TakesValuesOfItsTypeAlone) {
 
 TEST(TensorData, IsReadAsItsTypeAlone) {
   const Tensor x = Graph::constant(TensorData::of(Shape{2}, std::span<const float>(std::vector<float>{1.5f, -2})));
-  EXPECT_THAT(thrown_by([&] { (void)x.read<std::int32_t>(); }), HasSubstr("read: f32 [2] read as i32; to_vector() converts"));
+  EXPECT_THAT(thrown_by([&] { (void)x.read<std::int32_t>(); }),
+              HasSubstr("read: f32 [2] read as i32; to_vector() converts"));
   EXPECT_THAT(thrown_by([&] { (void)x.read<std::uint32_t>(); }), HasSubstr("read as u32"));
   EXPECT_THAT(thrown_by([&] { (void)x.async_read<double>(); }), HasSubstr("read as f64"));
   EXPECT_THAT(x.read<float>(), ElementsAre(1.5f, -2));

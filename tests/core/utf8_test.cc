@@ -21,11 +21,28 @@ TEST(Utf8, RoundTripsEveryCodePoint) {
 TEST(Utf8, FindsTheFirstInvalidByte) {
   using namespace std::string_literals;
   const std::string bad[] = {
-      "\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc2", "\xc2\x41", "\xc2\xc2",         // lone, overlong, cut short
-      "\xe0\x80\x80", "\xe0\x9f\xbf", "\xe1\x80", "\xe1\x80\x41", "\xe1\x41\x80",
-      "\xed\xa0\x80", "\xed\xbf\xbf",                                                // surrogates
-      "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf", "\xf0\x90\x80", "\xf1\x80\x80\x41",
-      "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xfe",                        // past U+10FFFF
+      "\x80",
+      "\xbf",
+      "\xc0\x80",
+      "\xc1\xbf",
+      "\xc2",
+      "\xc2\x41",
+      "\xc2\xc2",  // lone, overlong, cut short
+      "\xe0\x80\x80",
+      "\xe0\x9f\xbf",
+      "\xe1\x80",
+      "\xe1\x80\x41",
+      "\xe1\x41\x80",
+      "\xed\xa0\x80",
+      "\xed\xbf\xbf",  // surrogates
+      "\xf0\x80\x80\x80",
+      "\xf0\x8f\xbf\xbf",
+      "\xf0\x90\x80",
+      "\xf1\x80\x80\x41",
+      "\xf4\x90\x80\x80",
+      "\xf5\x80\x80\x80",
+      "\xff",
+      "\xfe",  // past U+10FFFF
   };
   for (const std::string& bytes : bad) {
     // Alone, after every number of good bytes up to some machine words, and with good bytes after it.

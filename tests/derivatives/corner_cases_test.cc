@@ -780,7 +780,7 @@ TEST_P(CornerRows, ModesAgree) {
 struct AtCorner {
   std::string name;
   Function f;
-  Numbers x;                // operands of one element each
+  Numbers x;                         // operands of one element each
   std::vector<Numbers> second = {};  // [operand][operand]; empty: not looked at
 };
 
@@ -944,10 +944,10 @@ TEST_P(CornerCases, ParametersPastTheRange) {
 
 // Functions whose derivative at NaN is a number: they are made of straight lines, and it is that of one of them, as
 // PyTorch has it where it has the function.
-constexpr std::string_view kLines[] = {"neg",       "abs",      "sign",      "ceil",        "floor",
-                                       "trunc",     "round",    "relu",      "relu6",       "hardtanh",
-                                       "leaky_relu", "elu",     "selu",      "celu",        "hardsigmoid",
-                                       "hardswish", "hardshrink", "softshrink", "threshold", "nan_to_num"};
+constexpr std::string_view kLines[] = {"neg",        "abs",        "sign",       "ceil",      "floor",
+                                       "trunc",      "round",      "relu",       "relu6",     "hardtanh",
+                                       "leaky_relu", "elu",        "selu",       "celu",      "hardsigmoid",
+                                       "hardswish",  "hardshrink", "softshrink", "threshold", "nan_to_num"};
 
 TEST_P(CornerCases, DerivativesOfNanAreNan) {
   for (const DType type : {DType::f32, DType::f64}) {

@@ -100,7 +100,9 @@ TEST_P(ProfilerTest, KernelsSayWhatTheyDo) {
 TEST_P(ProfilerTest, EveryDeviceCountsTheSameOperations) {
   using Build = std::function<Tensor(Tensor)>;
   const Build builds[] = {
-      [](const Tensor& x) { return gather(x, Graph::constant(TensorData::of<std::int32_t>(DType::i32, {2}, std::vector{0, 1})), 0); },
+      [](const Tensor& x) {
+        return gather(x, Graph::constant(TensorData::of<std::int32_t>(DType::i32, {2}, std::vector{0, 1})), 0);
+      },
       [](const Tensor& x) { return gather(x, arange(0, 2), 0); },
       [](const Tensor& x) { return softmax(x, -1); },
       [](const Tensor& x) { return log_softmax(x * 2.0, -1) + 1.0; },

@@ -50,8 +50,7 @@ void add_array_cases(NamedCases& c) {
   c.same("any", {x}, rows, any(x, over, true));
   c.same("all", {x}, rows, all(x, over, true));
   c.same("count_nonzero", {x}, rows, count_nonzero(x, over, true));
-  const AttributeMap running = {
-      {"axis", Number(1)}, {"dtype", std::string("i64")}, {"include_initial", Number(1)}};
+  const AttributeMap running = {{"axis", Number(1)}, {"dtype", std::string("i64")}, {"include_initial", Number(1)}};
   c.same("cumulative_sum", {numbers}, running, cumulative_sum(numbers, 1, DType::i64, true));
   c.same("cumulative_prod", {numbers}, running, cumulative_prod(numbers, 1, DType::i64, true));
   c.same("cumulative_sum", {v}, {}, cumulative_sum(v));

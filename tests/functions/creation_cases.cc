@@ -11,11 +11,8 @@ void add_creation_cases(NamedCases& c) {
   c.same("zeros", {}, {{"shape", shape}, {"dtype", "i8"}}, zeros({2, 3}, DType::i8));
   c.same("ones", {}, {{"shape", shape}, {"dtype", "u64"}}, ones({2, 3}, DType::u64));
   c.same("ones", {}, {{"shape", shape}}, ones({2, 3}));
-  const AttributeMap some = {{"start", Number(1)},
-                             {"stop", Number(3)},
-                             {"count", Number(5)},
-                             {"dtype", "f16"},
-                             {"endpoint", Number(0)}};
+  const AttributeMap some = {
+      {"start", Number(1)}, {"stop", Number(3)}, {"count", Number(5)}, {"dtype", "f16"}, {"endpoint", Number(0)}};
   AttributeMap powers = some;
   powers["base"] = Number(2);
   c.same("geomspace", {}, some, geomspace(1, 3, 5, DType::f16, false));

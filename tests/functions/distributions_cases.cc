@@ -54,8 +54,7 @@ void add_distribution_cases(NamedCases& c) {
   const Tensor covariance = c.positive_definite({5, 5});
   c.same("random::multivariate_normal", {real, covariance, key}, batch,
          random::multivariate_normal({3}, real, covariance, kF16, key));
-  c.same("random::orthogonal", {key},
-         {{"n", Number(4)}, {"batch", std::vector<std::int64_t>{2}}, {"dtype", "f16"}},
+  c.same("random::orthogonal", {key}, {{"n", Number(4)}, {"batch", std::vector<std::int64_t>{2}}, {"dtype", "f16"}},
          random::orthogonal(4, {2}, kF16, key));
   c.refused("random::log_gamma", {-1, key}, plain, [&] { random::log_gamma(shape, -1, kF32, key); });
   c.refused("random::multivariate_normal", {covariance, real, key}, plain,

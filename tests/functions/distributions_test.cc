@@ -170,11 +170,16 @@ TEST_P(Distributions, CloseOnEveryDevice) {
     std::string name;
     std::vector<double> parameters;
     double scale;
-  } const cases[] = {{"gumbel", {1, 2}, 2},           {"laplace", {1, 2}, 2},
-                     {"logistic", {1, 2}, 2},         {"cauchy", {0, 2}, 2},
-                     {"exponential", {2}, 0.5},       {"normal", {0.5, 2}, 2},
-                     {"truncated_normal", {-1, 2, 0, 1}, 1}, {"beta", {0.7, 12}, 1},
-                     {"dirichlet", {0.7, 1, 12}, 1},  {"chi_square", {3}, 1},
+  } const cases[] = {{"gumbel", {1, 2}, 2},
+                     {"laplace", {1, 2}, 2},
+                     {"logistic", {1, 2}, 2},
+                     {"cauchy", {0, 2}, 2},
+                     {"exponential", {2}, 0.5},
+                     {"normal", {0.5, 2}, 2},
+                     {"truncated_normal", {-1, 2, 0, 1}, 1},
+                     {"beta", {0.7, 12}, 1},
+                     {"dirichlet", {0.7, 1, 12}, 1},
+                     {"chi_square", {3}, 1},
                      {"student_t", {3, 1, 2}, 2}};
   for (const auto& c : cases) {
     const auto make = [&] { return drawn(c.name, c.parameters, draws(), random::key(0x1234567)).to_vector<float>(); };

@@ -20,9 +20,8 @@ void add_fft_cases(NamedCases& c) {
   c.refused("rfft", {z}, {}, [&] { rfft(z); });
   c.refused("irfft", {z}, {{"n", Number(0)}}, [&] { irfft(z, 0); });
 
-  const AttributeMap lines = {{"sizes", std::vector<std::int64_t>{3, 5}},
-                              {"axes", std::vector<std::int64_t>{1, 0}},
-                              {"norm", "forward"}};
+  const AttributeMap lines = {
+      {"sizes", std::vector<std::int64_t>{3, 5}}, {"axes", std::vector<std::int64_t>{1, 0}}, {"norm", "forward"}};
   c.same("fftn", {z}, lines, fftn(z, {3, 5}, {1, 0}, FftNorm::forward));
   c.same("fftn", {z}, {{"sizes", Number(5)}}, fftn(z, {5}));
   c.same("ifftn", {z}, lines, ifftn(z, {3, 5}, {1, 0}, FftNorm::forward));

@@ -59,8 +59,9 @@ TEST_P(Filters, ValuesAndGradients) {
     // A software GPU spends most of its time on compiling shaders: it takes some of each function's cases.
     if ((device.is_gpu() && own % 12 != 0) || leave_out_problem()) continue;
     const int axis = c.at("attributes").at("axis");
-    expect_values_and_gradients(data, c, [](const Tensor& t) { return t.defined(); },
-                                [&](const Values& x) { return functions().at(name)(x, axis); });
+    expect_values_and_gradients(
+        data, c, [](const Tensor& t) { return t.defined(); },
+        [&](const Values& x) { return functions().at(name)(x, axis); });
   }
   for (const auto& [name, f] : functions()) EXPECT_GT(called[name], 0u) << name << " has no case";
 }

@@ -13,12 +13,9 @@ void add_losses_cases(NamedCases& c) {
          nll_loss(x, labels, {.weights = weights, .ignored = 1, .reduction = LossReduction::sum, .axis = -1}));
   some["label_smoothing"] = Number(0.25);
   c.same("cross_entropy", {x, labels, weights}, some,
-         cross_entropy(x, labels,
-                       {.weights = weights,
-                        .ignored = 1,
-                        .label_smoothing = 0.25,
-                        .reduction = LossReduction::sum,
-                        .axis = -1}));
+         cross_entropy(
+             x, labels,
+             {.weights = weights, .ignored = 1, .label_smoothing = 0.25, .reduction = LossReduction::sum, .axis = -1}));
   const Tensor shares = abs(c.floats({4, 3})) / 2;
   c.same("cross_entropy", {x, shares}, {}, cross_entropy(x, shares));
   c.refused("cross_entropy", {x, labels, x}, {}, [&] { cross_entropy(x, labels, {.weights = x}); });
@@ -30,8 +27,8 @@ void add_losses_cases(NamedCases& c) {
   constexpr LossReduction kNone = LossReduction::none;
   const Tensor factors = tensor({1.5f, 0.25f, 3.0f});
   c.same("binary_cross_entropy_with_logits", {x, shares, weights, factors}, none,
-         binary_cross_entropy_with_logits(
-             x, shares, {.weights = weights, .positive_weights = factors, .reduction = kNone}));
+         binary_cross_entropy_with_logits(x, shares,
+                                          {.weights = weights, .positive_weights = factors, .reduction = kNone}));
   c.refused("binary_cross_entropy_with_logits", {x, weights}, {},
             [&] { binary_cross_entropy_with_logits(x, weights); });
   const Tensor target = c.floats({3});
@@ -39,8 +36,7 @@ void add_losses_cases(NamedCases& c) {
   c.same("mse_loss", {x, target}, none, mse_loss(x, target, kNone));
   c.same("mse_loss", {x, target}, {}, mse_loss(x, target));
   c.same("l1_loss", {x, target}, none, l1_loss(x, target, kNone));
-  c.same("huber_loss", {x, target}, {{"delta", Number(0.5)}, {"reduction", "none"}},
-         huber_loss(x, target, 0.5, kNone));
+  c.same("huber_loss", {x, target}, {{"delta", Number(0.5)}, {"reduction", "none"}}, huber_loss(x, target, 0.5, kNone));
   c.same("smooth_l1_loss", {x, target}, {{"beta", Number(0.5)}, {"reduction", "none"}},
          smooth_l1_loss(x, target, 0.5, kNone));
   c.same("smooth_l1_loss", {x, target}, {{"beta", Number(0)}}, smooth_l1_loss(x, target, 0));

@@ -37,8 +37,7 @@ TEST(FunctionRows, CalledByNameTheyAreTheFunctions) {
 
 TEST(FunctionRows, CallsThatDoNotFitSaySo) {
   const Tensor x = ones({2, 3});
-  EXPECT_EQ(refused_by([&] { call("nansumm", {x}); }),
-            "there is no operation 'nansumm'; the nearest name is 'nansum'");
+  EXPECT_EQ(refused_by([&] { call("nansumm", {x}); }), "there is no operation 'nansumm'; the nearest name is 'nansum'");
   EXPECT_EQ(refused_by([&] { call("nansum", {x}, {{"axis", Number(0)}}); }),
             "nansum: it has no attribute 'axis'; it takes axes: integers, keep_dims: boolean = false");
   EXPECT_EQ(refused_by([&] { call("nansum", {x}, {{"axes", "all"}}); }),
@@ -73,8 +72,8 @@ Tensor NamedCases::positive_definite(const Shape& shape, DType dtype) {
   return matmul(a, matrix_transpose(a)) + eye(shape[-1], shape[-1], dtype) * 4;
 }
 
-void NamedCases::compare(std::string_view name, const std::vector<TensorLike>& operands,
-                         const AttributeMap& attributes, const std::vector<Tensor>& expected) {
+void NamedCases::compare(std::string_view name, const std::vector<TensorLike>& operands, const AttributeMap& attributes,
+                         const std::vector<Tensor>& expected) {
   seen_.emplace(name);
   for (const auto& [attribute, value] : attributes) given_.insert(std::format("{}.{}", name, attribute));
   SCOPED_TRACE(name);
@@ -94,8 +93,8 @@ void NamedCases::compare(std::string_view name, const std::vector<TensorLike>& o
   }
 }
 
-void NamedCases::refused(std::string_view name, const std::vector<TensorLike>& operands,
-                         const AttributeMap& attributes, const std::function<void()>& direct) {
+void NamedCases::refused(std::string_view name, const std::vector<TensorLike>& operands, const AttributeMap& attributes,
+                         const std::function<void()>& direct) {
   SCOPED_TRACE(name);
   const std::string expected = thrown_by(direct);
   EXPECT_NE(expected, "nothing");

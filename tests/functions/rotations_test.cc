@@ -137,7 +137,9 @@ TEST_P(Rotations, FusedWithNeighbours) {
     return softmax(turned * halves, -1) + exp(halves) * 0.1f;
   };
   const Tensor x = some({2, 4, 6, 16}), weight = some({16}, 0.3);
-  const auto gradient = [&](const Tensor& w) { return grad([&f, w](const Tensor& t) { return sum(square(f(t, w))); }); };
+  const auto gradient = [&](const Tensor& w) {
+    return grad([&f, w](const Tensor& t) { return sum(square(f(t, w))); });
+  };
   const Tensor y = to(compile(f)(x, weight), Device::cpu()), dx = to(compile(gradient(weight))(x), Device::cpu());
   const DefaultDeviceScope there(Device::cpu());
   const Tensor x_there = to(x, Device::cpu()), weight_there = to(weight, Device::cpu());

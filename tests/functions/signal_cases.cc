@@ -28,8 +28,11 @@ void add_signal_cases(NamedCases& c) {
   c.refused("kaiser_window", {}, with("beta", INFINITY), [] { kaiser_window(8, INFINITY); });
 
   const Tensor x = c.floats({2, 40}), window = hann_window(12);
-  const AttributeMap frames = {{"n_fft", Number(16)},       {"hop_length", Number(3)}, {"window_length", Number(12)},
-                               {"normalized", Number(1)}, {"onesided", Number(0)}};
+  const AttributeMap frames = {{"n_fft", Number(16)},
+                               {"hop_length", Number(3)},
+                               {"window_length", Number(12)},
+                               {"normalized", Number(1)},
+                               {"onesided", Number(0)}};
   const StftOptions options{.hop_length = 3,
                             .window_length = 12,
                             .window = window,
@@ -51,8 +54,7 @@ void add_signal_cases(NamedCases& c) {
   c.refused("istft", {half}, {{"n_fft", Number(32)}}, [&] { istft(half, 32); });
 
   const Tensor a = c.floats({6, 2}), b = c.floats({3, 2}), odd = c.floats({2, 6});
-  c.same("fft_convolve", {a, b}, {{"mode", "same"}, {"axis", Number(0)}},
-         fft_convolve(a, b, ConvolveMode::same, 0));
+  c.same("fft_convolve", {a, b}, {{"mode", "same"}, {"axis", Number(0)}}, fft_convolve(a, b, ConvolveMode::same, 0));
   c.refused("fft_convolve", {a, b}, {{"axis", Number(2)}}, [&] { fft_convolve(a, b, ConvolveMode::full, 2); });
 
   const Tensor coefficients = tensor({2.0f, 0.5f, -0.25f}), state = c.floats({2, 2});

@@ -138,8 +138,9 @@ TEST_P(Signal, ValuesAndGradients) {
     if ((device.is_gpu() && own % 15 != 0) || leave_out_problem()) continue;
     const auto inputs = data.operands(c, "inputs"), expected = data.operands(c, "outputs");
     const json options = c.value("attributes", json::object());
-    expect_values_and_gradients(data, c, [](const Tensor& t) { return t.defined(); },
-                                [&](const Values& x) { return functions().at(name)(x, options); });
+    expect_values_and_gradients(
+        data, c, [](const Tensor& t) { return t.defined(); },
+        [&](const Values& x) { return functions().at(name)(x, options); });
   }
   for (const auto& [name, f] : functions()) EXPECT_GT(called[name], 0u) << name << " has no case";
 }

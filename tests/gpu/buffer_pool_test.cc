@@ -69,11 +69,17 @@ TEST(BufferPool, FiguresFollowHandles) {
 
 TEST(BufferPool, ReusesWhatFitsAndNoMore) {
   gpu::Device device = fresh();
-  { Buffer a = device.allocate(4 << 20); }
+  {
+    Buffer a = device.allocate(4 << 20);
+  }
   const DawnCounters before = DawnCounters::now();
-  { Buffer b = device.allocate((4 << 20) - 100'000); }
+  {
+    Buffer b = device.allocate((4 << 20) - 100'000);
+  }
   EXPECT_EQ((DawnCounters::now() - before).buffers, 0u);
-  { Buffer c = device.allocate(1 << 20); }
+  {
+    Buffer c = device.allocate(1 << 20);
+  }
   EXPECT_EQ((DawnCounters::now() - before).buffers, 1u) << "a quarter of it would waste the rest";
 }
 
@@ -93,7 +99,9 @@ TEST(BufferPool, HandlesMayDieOnAnyThreadAndAfterTheDevice) {
 
 TEST(BufferPool, LimitIsTypedAndGivesCachedMemoryBackFirst) {
   gpu::Device device = fresh(3 << 20);
-  { Buffer cached = device.allocate(2 << 20); }
+  {
+    Buffer cached = device.allocate(2 << 20);
+  }
   Buffer a = device.allocate((5 << 20) / 2);  // fits only after the cached buffer is freed
   EXPECT_EQ(device.memory().cached, 0u);
   try {
@@ -120,7 +128,9 @@ TEST(BufferPool, LargerThanTheDeviceTakes) {
 
 TEST(BufferPool, WhenTheDriverRefusesTheCacheIsGivenBackAndItIsTriedAgain) {
   gpu::Device device = fresh();
-  { Buffer cached = device.allocate(1 << 20); }
+  {
+    Buffer cached = device.allocate(1 << 20);
+  }
   fail_next_buffers(1);
   Buffer a = device.allocate(4 << 20);
   EXPECT_EQ(device.memory().cached, 0u);

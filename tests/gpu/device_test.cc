@@ -54,7 +54,8 @@ TEST_F(DeviceTest, OpenGlNeedsNoDisplay) {
 #endif
 }
 
-// Dawn unloads them with the adapters that it has listed, and a thread of theirs that has not begun yet would end the process.
+// Dawn unloads them with the adapters that it has listed, and a thread of theirs that has not begun yet would end the
+// process.
 TEST_F(DeviceTest, DriversOfOpenGlStayLoaded) {
 #ifdef __linux__
   const auto all = gpu::adapters();
@@ -295,8 +296,10 @@ TEST_F(DeviceTest, AdoptsACallersDevice) {
       // Errors are caught in scopes; the caller's handlers are not needed.
       gpu::Encoder encoder(device);
       const gpu::Binding bindings[] = {{device.allocate(4), 0, 4, gpu::Access::read_write}};
-      EXPECT_THROW(encoder.dispatch({.key = "bad", .make_wgsl = [] { return "nonsense  // wrong on purpose"; }, .bindings = bindings}),
-                   ValidationError);
+      EXPECT_THROW(
+          encoder.dispatch(
+              {.key = "bad", .make_wgsl = [] { return "nonsense  // wrong on purpose"; }, .bindings = bindings}),
+          ValidationError);
       bool called = false;
       device.read(bindings[0].buffer, 0, 4).then([&](auto) { called = true; });
       device.wait();
@@ -404,7 +407,8 @@ TEST(NoAdapter, IsTypedAndTheCpuIsTaken) {
         std::fprintf(stderr, "%s|%s|", said.c_str(), Device::open().reason().c_str());
         std::exit(gpu::adapters().empty() && !said.empty() && !Device::open().is_gpu() ? 0 : 1);
       },
-      testing::ExitedWithCode(0), "^no GPU adapter; adapters here: none .*VK_DRIVER_FILES names /nonexistent.*\\|cpu: no hardware GPU\\|");
+      testing::ExitedWithCode(0),
+      "^no GPU adapter; adapters here: none .*VK_DRIVER_FILES names /nonexistent.*\\|cpu: no hardware GPU\\|");
   for (const auto& [name, value] : before) value ? setenv(name.c_str(), value->c_str(), 1) : unsetenv(name.c_str());
 }
 

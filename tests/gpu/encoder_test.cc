@@ -46,8 +46,8 @@ TEST_P(EncoderTest, RecordingReplaysWithSubstitutes) {
     encoder.replay(recording, substitutions);
     gpu::Readback read = encoder.read(b, 0, 16);
     encoder.submit();
-    EXPECT_EQ(as<std::uint32_t>(read.get()), (std::vector<std::uint32_t>{2 * round + 8, 2 * round + 10, 2 * round + 12,
-                                                                         2 * round + 14}));
+    EXPECT_EQ(as<std::uint32_t>(read.get()),
+              (std::vector<std::uint32_t>{2 * round + 8, 2 * round + 10, 2 * round + 12, 2 * round + 14}));
   }
 }
 

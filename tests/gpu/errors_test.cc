@@ -18,11 +18,13 @@ class ErrorsTest : public testing::TestWithParam<std::string> {
     EXPECT_EQ(as<std::uint32_t>(read.get()), (std::vector<std::uint32_t>{2, 4, 6, 8}));
   }
 
-  gpu::Dispatch dispatch(std::span<const gpu::Binding> bindings, std::string_view key = "test.errors",
-                         std::function<std::string()> wgsl = [] {
-                           return std::string("@group(0) @binding(1) var<storage, read_write> x: array<u32>;\n"
-                                              "@compute @workgroup_size(1) fn main() { x[0] = 1; }");
-                         }) {
+  gpu::Dispatch dispatch(
+      std::span<const gpu::Binding> bindings, std::string_view key = "test.errors",
+      std::function<std::string()> wgsl = [] {
+        return std::string(
+            "@group(0) @binding(1) var<storage, read_write> x: array<u32>;\n"
+            "@compute @workgroup_size(1) fn main() { x[0] = 1; }");
+      }) {
     return {.key = key, .make_wgsl = std::move(wgsl), .bindings = bindings, .label = "errors"};
   }
 
@@ -172,8 +174,8 @@ TEST_P(ErrorsTest, ReplayNeedsItsSubstitutes) {
   affine(reads_on, wide, b, {4, 1, 0});
   const gpu::Substitution short_of_that[] = {{wide, a}};
   EXPECT_THROW(encoder.replay(reads_on, short_of_that), InvalidArgument);
-  const gpu::Substitution small[] = {{in, device.allocate(12)}}, host[] = {{in, Buffer::host(16)}},
-                          alias[] = {{in, b}}, good[] = {{in, a}, {unused, a}};
+  const gpu::Substitution small[] = {{in, device.allocate(12)}}, host[] = {{in, Buffer::host(16)}}, alias[] = {{in, b}},
+                          good[] = {{in, a}, {unused, a}};
   EXPECT_THROW(encoder.replay(recording, small), InvalidArgument);
   EXPECT_THROW(encoder.replay(recording, host), InvalidArgument);
   EXPECT_THROW(encoder.replay(recording, alias), InvalidArgument) << "reads and writes one buffer";

@@ -170,24 +170,27 @@ TEST_P(SteadyStateTest, LargeParametersAndNone) {
   for (std::uint32_t i = 0; i < 1024; ++i) large.values[i] = i * i;
   Buffer out = device.allocate(4096);
   const gpu::Binding bindings[] = {{out, 0, 4096, gpu::Access::read_write}};
-  const gpu::Dispatch with{.key = "test.large_params",
-                           .make_wgsl = [] {
-                             return std::string(
-                                 "@group(0) @binding(0) var<uniform> p: array<vec4<u32>, 256>;\n"
-                                 "@group(0) @binding(1) var<storage, read_write> y: array<vec4<u32>>;\n"
-                                 "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) i: vec3<u32>) "
-                                 "{ y[i.x] = p[i.x]; }");
-                           },
-                           .bindings = bindings,
-                           .params = std::as_bytes(std::span(&large, 1)),
-                           .workgroups = {4, 1, 1},
-                           .label = "large"};
+  const gpu::Dispatch with{
+      .key = "test.large_params",
+      .make_wgsl =
+          [] {
+            return std::string(
+                "@group(0) @binding(0) var<uniform> p: array<vec4<u32>, 256>;\n"
+                "@group(0) @binding(1) var<storage, read_write> y: array<vec4<u32>>;\n"
+                "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) i: vec3<u32>) "
+                "{ y[i.x] = p[i.x]; }");
+          },
+      .bindings = bindings,
+      .params = std::as_bytes(std::span(&large, 1)),
+      .workgroups = {4, 1, 1},
+      .label = "large"};
   const gpu::Dispatch without{.key = "test.no_params",
-                              .make_wgsl = [] {
-                                return std::string(
-                                    "@group(0) @binding(1) var<storage, read_write> y: array<u32>;\n"
-                                    "@compute @workgroup_size(1) fn main() { y[0] = 7; }");
-                              },
+                              .make_wgsl =
+                                  [] {
+                                    return std::string(
+                                        "@group(0) @binding(1) var<storage, read_write> y: array<u32>;\n"
+                                        "@compute @workgroup_size(1) fn main() { y[0] = 7; }");
+                                  },
                               .bindings = bindings,
                               .label = "none"};
   gpu::Recording recording(device);

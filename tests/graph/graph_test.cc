@@ -304,11 +304,13 @@ TEST(GraphMoves, WhatWasMovedFromIsRefused) {
   Graph a;
   const Tensor x = a.input("x", DType::f32, {2});
   Graph b = std::move(a);
-  const std::pair<const char*, std::function<void()>> uses[] = {
-      {"input", [&] { a.input("z", DType::f32, {2}); }}, {"hash", [&] { (void)a.hash(); }},
-      {"output", [&] { a.output("y", x); }},              {"to_string", [&] { (void)a.to_string(); }},
-      {"to_dot", [&] { (void)a.to_dot(); }},              {"verify", [&] { a.verify(); }},
-      {"compile", [&] { compile(a, Device::cpu()); }}};
+  const std::pair<const char*, std::function<void()>> uses[] = {{"input", [&] { a.input("z", DType::f32, {2}); }},
+                                                                {"hash", [&] { (void)a.hash(); }},
+                                                                {"output", [&] { a.output("y", x); }},
+                                                                {"to_string", [&] { (void)a.to_string(); }},
+                                                                {"to_dot", [&] { (void)a.to_dot(); }},
+                                                                {"verify", [&] { a.verify(); }},
+                                                                {"compile", [&] { compile(a, Device::cpu()); }}};
   for (const auto& [what, use] : uses) EXPECT_THAT(test::refused_by(use), HasSubstr("it was moved from")) << what;
   a = Graph();
   a.output("y", a.input("x", DType::f32, {2}));

@@ -8,8 +8,8 @@
 #include "weft/compile.h"
 #include "weft/convolution.h"
 #include "weft/creation.h"
-#include "weft/error.h"
 #include "weft/distributions.h"
+#include "weft/error.h"
 #include "weft/fft.h"
 #include "weft/linalg.h"
 #include "weft/pooling.h"
@@ -58,65 +58,116 @@ class Attempt {
     const auto maybe = [&](const Tensor& v) { return below(2) ? v : Tensor(); };
     const auto key = [&] { return below(4) ? add(DType::u32, {2}) : x; };
     switch (below(50)) {
-      case 0: return reshape(x, shape());
-      case 1: return permute(x, axes());
-      case 2: return broadcast_to(x, shape());
-      case 3: return slice(x, axis(), number(), number(), number());
+      case 0:
+        return reshape(x, shape());
+      case 1:
+        return permute(x, axes());
+      case 2:
+        return broadcast_to(x, shape());
+      case 3:
+        return slice(x, axis(), number(), number(), number());
       case 4: {
         const std::vector<Tensor> parts = split(x, several(), axis());
         return parts.empty() ? x : parts[0];
       }
-      case 5: return expand_dims(x, axis());
-      case 6: return squeeze(x, axis());
-      case 7: return gather(x, y, axis());
-      case 8: return gather_elements(x, y, axis());
-      case 9: return gather_nd(x, y, axis());
-      case 10: return scatter(scatter_op(), x, y, z, axis());
-      case 11: return scatter_elements(scatter_op(), x, y, z, axis());
-      case 12: return scatter_nd(scatter_op(), x, y, z, axis());
-      case 13: return concat(std::array{x, y}, axis());
-      case 14: return pad(x, several(), several(), static_cast<PadMode>(below(5)), 1);
-      case 15: return tile(x, several());
-      case 16: return repeat(x, number(), axis());
-      case 17: return roll(x, several());
-      case 18: return triangle(x, static_cast<Triangle>(below(2)), number());
-      case 19: return one_hot(x, number(), type(), axis());
-      case 20: return scan(static_cast<ScanKind>(below(5)), x, axis(), {below(2) == 0, below(2) == 0});
-      case 21: return reduce(static_cast<ReduceKind>(below(15)), x, axes(), below(2));
-      case 22: return argmax(x, {axis()}, below(2));
-      case 23: return softmax(x, axis());
-      case 24: return log_softmax(x, axis());
-      case 25: return layer_norm(x, maybe(y), maybe(z), 1e-5, axis());
-      case 26: return matmul(x, y, below(2) ? std::optional(type()) : std::nullopt);
-      case 27: return rms_norm(x, maybe(y), 1e-5);
-      case 28: return group_norm(x, maybe(y), maybe(z), number(), 1e-5, axis());
-      case 29: return instance_norm(x, maybe(y), maybe(z), 1e-5, axis());
-      case 30: return batch_norm(x, y, z, maybe(value()), maybe(value()), 1e-5, axis());
-      case 31: return random_bits(x, type(), shape());
-      case 32: return random_integers(x, type(), shape(), number(), number());
-      case 33: return sort(x, axis(), below(2));
-      case 34: return top_k(x, number(), axis(), below(2)).indices;
+      case 5:
+        return expand_dims(x, axis());
+      case 6:
+        return squeeze(x, axis());
+      case 7:
+        return gather(x, y, axis());
+      case 8:
+        return gather_elements(x, y, axis());
+      case 9:
+        return gather_nd(x, y, axis());
+      case 10:
+        return scatter(scatter_op(), x, y, z, axis());
+      case 11:
+        return scatter_elements(scatter_op(), x, y, z, axis());
+      case 12:
+        return scatter_nd(scatter_op(), x, y, z, axis());
+      case 13:
+        return concat(std::array{x, y}, axis());
+      case 14:
+        return pad(x, several(), several(), static_cast<PadMode>(below(5)), 1);
+      case 15:
+        return tile(x, several());
+      case 16:
+        return repeat(x, number(), axis());
+      case 17:
+        return roll(x, several());
+      case 18:
+        return triangle(x, static_cast<Triangle>(below(2)), number());
+      case 19:
+        return one_hot(x, number(), type(), axis());
+      case 20:
+        return scan(static_cast<ScanKind>(below(5)), x, axis(), {below(2) == 0, below(2) == 0});
+      case 21:
+        return reduce(static_cast<ReduceKind>(below(15)), x, axes(), below(2));
+      case 22:
+        return argmax(x, {axis()}, below(2));
+      case 23:
+        return softmax(x, axis());
+      case 24:
+        return log_softmax(x, axis());
+      case 25:
+        return layer_norm(x, maybe(y), maybe(z), 1e-5, axis());
+      case 26:
+        return matmul(x, y, below(2) ? std::optional(type()) : std::nullopt);
+      case 27:
+        return rms_norm(x, maybe(y), 1e-5);
+      case 28:
+        return group_norm(x, maybe(y), maybe(z), number(), 1e-5, axis());
+      case 29:
+        return instance_norm(x, maybe(y), maybe(z), 1e-5, axis());
+      case 30:
+        return batch_norm(x, y, z, maybe(value()), maybe(value()), 1e-5, axis());
+      case 31:
+        return random_bits(x, type(), shape());
+      case 32:
+        return random_integers(x, type(), shape(), number(), number());
+      case 33:
+        return sort(x, axis(), below(2));
+      case 34:
+        return top_k(x, number(), axis(), below(2)).indices;
       case 35:
         return attention(x, y, z, maybe(value()),
                          {.scale = 1, .causal = below(2) == 0, .window_left = number(), .window_right = number()},
                          maybe(value()), maybe(value()));
-      case 36: return arange(static_cast<double>(count()), static_cast<double>(below(100)), 1.0 + static_cast<double>(below(7)), type());
-      case 37: return eye(count(), count(), type(), number());
-      case 38: return binary(static_cast<ScalarOp>(below(kScalarOpCount)), x, y);
-      case 39: return unary(static_cast<ScalarOp>(below(kScalarOpCount)), x);
+      case 36:
+        return arange(static_cast<double>(count()), static_cast<double>(below(100)),
+                      1.0 + static_cast<double>(below(7)), type());
+      case 37:
+        return eye(count(), count(), type(), number());
+      case 38:
+        return binary(static_cast<ScalarOp>(below(kScalarOpCount)), x, y);
+      case 39:
+        return unary(static_cast<ScalarOp>(below(kScalarOpCount)), x);
       case 40:
-      case 41: return transform(below(2) ? x : floats(1));
-      case 42: return stft(below(2) ? x : floats(1), number(),
-                           {.hop_length = number(), .window_length = below(2) ? 0 : number(), .window = maybe(y),
-                            .center = below(2) == 0, .padding = static_cast<PadMode>(below(5))});
-      case 43: return istft(x, number(), {.hop_length = number(), .window = maybe(y), .center = below(2) == 0},
-                            below(2) ? std::nullopt : std::optional(number()), below(4) == 0);
-      case 44: return random_gamma(key(), y, shape(), type(), below(2));
-      case 45: return below(2) ? random_poisson(key(), y, shape()) : random_geometric(key(), y, shape());
-      case 46: return random_binomial(key(), y, z, shape());
-      case 47: return random_categorical(key(), y, axis());
-      case 48: return below(2) ? random_gamma_gradient(x, y, below(2)) : random_signed_uniform(key(), shape());
-      default: return cast(x, type());
+      case 41:
+        return transform(below(2) ? x : floats(1));
+      case 42:
+        return stft(below(2) ? x : floats(1), number(),
+                    {.hop_length = number(),
+                     .window_length = below(2) ? 0 : number(),
+                     .window = maybe(y),
+                     .center = below(2) == 0,
+                     .padding = static_cast<PadMode>(below(5))});
+      case 43:
+        return istft(x, number(), {.hop_length = number(), .window = maybe(y), .center = below(2) == 0},
+                     below(2) ? std::nullopt : std::optional(number()), below(4) == 0);
+      case 44:
+        return random_gamma(key(), y, shape(), type(), below(2));
+      case 45:
+        return below(2) ? random_poisson(key(), y, shape()) : random_geometric(key(), y, shape());
+      case 46:
+        return random_binomial(key(), y, z, shape());
+      case 47:
+        return random_categorical(key(), y, axis());
+      case 48:
+        return below(2) ? random_gamma_gradient(x, y, below(2)) : random_signed_uniform(key(), shape());
+      default:
+        return cast(x, type());
     }
   }
 
@@ -124,14 +175,22 @@ class Attempt {
     const auto norm = static_cast<FftNorm>(below(3));
     const std::optional<std::int64_t> n = below(3) ? std::nullopt : std::optional(number());
     switch (below(11)) {
-      case 0: return fft(x, n, axis(), norm);
-      case 1: return rfft(x, n, axis(), norm);
-      case 2: return irfft(x, n, axis(), norm);
-      case 3: return hfft(x, n, axis(), norm);
-      case 4: return ihfft(x, n, axis(), norm);
-      case 5: return below(2) ? rfftn(x, several(), axes(), norm) : irfftn(x, several(), axes(), norm);
-      case 6: return below(2) ? fftshift(x, axes()) : fftfreq(count(), real(), type());
-      case 7: return fft_convolve(x, value(), static_cast<ConvolveMode>(below(3)), axis());
+      case 0:
+        return fft(x, n, axis(), norm);
+      case 1:
+        return rfft(x, n, axis(), norm);
+      case 2:
+        return irfft(x, n, axis(), norm);
+      case 3:
+        return hfft(x, n, axis(), norm);
+      case 4:
+        return ihfft(x, n, axis(), norm);
+      case 5:
+        return below(2) ? rfftn(x, several(), axes(), norm) : irfftn(x, several(), axes(), norm);
+      case 6:
+        return below(2) ? fftshift(x, axes()) : fftfreq(count(), real(), type());
+      case 7:
+        return fft_convolve(x, value(), static_cast<ConvolveMode>(below(3)), axis());
       case 8: {
         const Tensor b = below(2) ? floats(1) : value(), a = below(2) ? floats(1) : value();
         return below(2) ? lfilter(b, a, x, axis()) : lfilter(b, a, x, below(2) ? Tensor() : value(), axis()).state;
@@ -140,7 +199,8 @@ class Attempt {
         const Tensor sections = below(2) ? ones({count(), 6}) : value();
         return below(2) ? sosfilt(sections, x, axis()) : sosfilt(sections, x, below(2) ? Tensor() : value(), axis()).y;
       }
-      default: return below(2) ? dct(x, 2 + static_cast<int>(below(2)), n, axis(), norm) : idct(x, 2, n, axis(), norm);
+      default:
+        return below(2) ? dct(x, 2 + static_cast<int>(below(2)), n, axis(), norm) : idct(x, 2, n, axis(), norm);
     }
   }
 
@@ -277,37 +337,64 @@ class Attempt {
     if (below(12) == 0) return below(2) ? eig(a).vectors : below(2) ? expm(a) : eigvals(value());
     if (below(12) == 0) return below(2) ? eigh(a, upper).vectors : eigvalsh(below(2) ? a : value(), upper);
     switch (below(29)) {
-      case 0: return cholesky(a, upper);
-      case 1: return cholesky_ex(a, upper).info;
+      case 0:
+        return cholesky(a, upper);
+      case 1:
+        return cholesky_ex(a, upper).info;
       case 2:
-      case 3: return solve_triangular(a, b, {upper, below(2) == 0, below(2) == 0});
-      case 4: return cholesky_solve(b, a, upper);
-      case 5: return cholesky_inverse(a, upper);
-      case 6: return vector_norm(below(2) ? a : value(), real(), axes(), below(2) == 0);
-      case 7: return matrix_norm(a, static_cast<MatrixNorm>(below(8)), below(2) == 0);
-      case 8: return inner(a, below(2) ? a : b);
-      case 9: return cross(value(), value(), axis());
-      case 10: return kron(a, b);
-      case 11: return matrix_power(a, below(2) ? static_cast<std::int64_t>(below(9)) : number());
-      case 12: return multi_dot({a, a, b});
-      case 13: return matrix_transpose(a);
-      case 14: return trace(a, number(), below(2) ? std::optional(type()) : std::nullopt);
-      case 15: return diag(below(2) ? a : value(), number());
-      case 16: return below(2) ? qr(a, static_cast<QrMode>(below(3))).q : qr(value(), QrMode::complete).r;
+      case 3:
+        return solve_triangular(a, b, {upper, below(2) == 0, below(2) == 0});
+      case 4:
+        return cholesky_solve(b, a, upper);
+      case 5:
+        return cholesky_inverse(a, upper);
+      case 6:
+        return vector_norm(below(2) ? a : value(), real(), axes(), below(2) == 0);
+      case 7:
+        return matrix_norm(a, static_cast<MatrixNorm>(below(8)), below(2) == 0);
+      case 8:
+        return inner(a, below(2) ? a : b);
+      case 9:
+        return cross(value(), value(), axis());
+      case 10:
+        return kron(a, b);
+      case 11:
+        return matrix_power(a, below(2) ? static_cast<std::int64_t>(below(9)) : number());
+      case 12:
+        return multi_dot({a, a, b});
+      case 13:
+        return matrix_transpose(a);
+      case 14:
+        return trace(a, number(), below(2) ? std::optional(type()) : std::nullopt);
+      case 15:
+        return diag(below(2) ? a : value(), number());
+      case 16:
+        return below(2) ? qr(a, static_cast<QrMode>(below(3))).q : qr(value(), QrMode::complete).r;
       case 17:
         if (below(2)) return below(2) ? lstsq_svd(a, b, real()).solution : lstsq_svd(value(), b).residuals;
         return below(2) ? lstsq(a, b, real()).solution : lstsq(value(), b).residuals;
-      case 18: return solve(a, b);
-      case 19: return inv_ex(a).info;
-      case 20: return det(a);
-      case 21: return slogdet(a).logabsdet;
-      case 22: return lu(below(2) ? a : b).l;
-      case 23: return lu_solve(lu_factor(below(2) ? a : value()), b, upper);
-      case 24: return inv(a);
-      case 25: return below(2) ? svd(below(2) ? a : value(), upper).vh : svd(a, upper).u;
-      case 26: return below(2) ? svdvals(below(2) ? a : value()) : condition_number(a, static_cast<MatrixNorm>(below(8)));
-      case 27: return below(2) ? pinv(a, real()) : matrix_rank(a, below(2) ? std::optional(real()) : std::nullopt);
-      default: return vander(value(), below(2) ? std::optional(number()) : std::nullopt, upper);
+      case 18:
+        return solve(a, b);
+      case 19:
+        return inv_ex(a).info;
+      case 20:
+        return det(a);
+      case 21:
+        return slogdet(a).logabsdet;
+      case 22:
+        return lu(below(2) ? a : b).l;
+      case 23:
+        return lu_solve(lu_factor(below(2) ? a : value()), b, upper);
+      case 24:
+        return inv(a);
+      case 25:
+        return below(2) ? svd(below(2) ? a : value(), upper).vh : svd(a, upper).u;
+      case 26:
+        return below(2) ? svdvals(below(2) ? a : value()) : condition_number(a, static_cast<MatrixNorm>(below(8)));
+      case 27:
+        return below(2) ? pinv(a, real()) : matrix_rank(a, below(2) ? std::optional(real()) : std::nullopt);
+      default:
+        return vander(value(), below(2) ? std::optional(number()) : std::nullopt, upper);
     }
   }
 

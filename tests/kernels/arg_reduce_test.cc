@@ -36,8 +36,7 @@ double few(std::int64_t i) { return static_cast<double>(i * 7919 % 1009 % 13) - 
 
 class ArgReduceTest : public testing::TestWithParam<std::string> {
  protected:
-  void check(const View& x, const std::vector<int>& axes, DType y = DType::i32,
-             Kind kind = Kind::dense) {
+  void check(const View& x, const std::vector<int>& axes, DType y = DType::i32, Kind kind = Kind::dense) {
     for (ArgKind op : {ArgKind::min, ArgKind::max}) {
       run_both(device, std::array{x}, std::array{output(y, without(x.shape(), axes), kind)}, call_of(op, axes), {},
                std::format("{} over {} axes of {}", op == ArgKind::max ? "argmax" : "argmin", axes.size(),
@@ -126,12 +125,18 @@ TEST_P(ArgReduceTest, TiesAndSpecialValues) {
     const auto value = [n](std::int64_t i) {
       const std::int64_t row = i / n, j = i % n;
       switch (row) {
-        case 0: return j == n - 2 || j == n - 1 ? kNaN : static_cast<double>(j);
-        case 1: return j == 2 ? -kNaN : kInf;
-        case 2: return -kInf;
-        case 3: return j % 2 ? 0.0 : -0.0;
-        case 4: return j == 5 ? 1e-45 : 0.0;  // a denormal is greater than zero
-        default: return j == 3 || j == 6 ? 2.0 : j == 4 || j == 7 ? -2.0 : 0.0;
+        case 0:
+          return j == n - 2 || j == n - 1 ? kNaN : static_cast<double>(j);
+        case 1:
+          return j == 2 ? -kNaN : kInf;
+        case 2:
+          return -kInf;
+        case 3:
+          return j % 2 ? 0.0 : -0.0;
+        case 4:
+          return j == 5 ? 1e-45 : 0.0;  // a denormal is greater than zero
+        default:
+          return j == 3 || j == 6 ? 2.0 : j == 4 || j == 7 ? -2.0 : 0.0;
       }
     };
     const View x = view_of(DType::f32, {6, n}, Kind::dense, value);
@@ -181,8 +186,8 @@ TEST_P(ArgReduceTest, NarrowFloats) {
 }
 
 const bool registered = differential("arg_reduce", [](Rng& rng) {
-  constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,  DType::u8,
-                              DType::i16, DType::i32, DType::u32,  DType::i64, DType::u64, DType::boolean,
+  constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,     DType::u8,
+                              DType::i16, DType::i32, DType::u32,  DType::i64, DType::u64,    DType::boolean,
                               DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
   const ArgKind op = rng() % 2 ? ArgKind::max : ArgKind::min;
   const Shape shape = random_shape(rng, 0, 8, 4096, false);
@@ -251,9 +256,12 @@ TEST_F(ArgReduceChunks, Rows) {
     for (const int axis : {1, -1}) {
       if (kind == Kind::transposed && axis == -1) continue;  // a row would exceed a binding
       const View which = random_view(rng, axis == 1 ? Shape{5, 128} : Shape{5, 90, 1}, DType::i32);
-      both({x}, {which}, [axis](Stream& s, auto in, auto out) {
-        kernels::arg_reduce(s, kernels::ArgKind::max, in[0], out[0], std::array{axis});
-      }, kSameBits);
+      both(
+          {x}, {which},
+          [axis](Stream& s, auto in, auto out) {
+            kernels::arg_reduce(s, kernels::ArgKind::max, in[0], out[0], std::array{axis});
+          },
+          kSameBits);
     }
   }
 }
@@ -270,10 +278,7 @@ TEST_F(ArgReduceChunks, LongRows) {
       for (const auto op : {kernels::ArgKind::min, kernels::ArgKind::max}) {
         both(
             {random_view(rng, c.shape, type, c.kind)}, {random_view(rng, kept, index)},
-            [&](Stream& s, auto in, auto out) {
-              kernels::arg_reduce(s, op, in[0], out[0], c.axes);
-            },
-            kSameBits);
+            [&](Stream& s, auto in, auto out) { kernels::arg_reduce(s, op, in[0], out[0], c.axes); }, kSameBits);
       }
     }
   }
@@ -282,8 +287,8 @@ TEST_F(ArgReduceChunks, LongRows) {
 // Rows that exceed a binding along several axes, each of which exceeds it alone: chunks are cut along all of these axes
 // and have different lengths. The first of equal elements, which are in several chunks, counts.
 TEST_P(ArgReduceChunksOnDevice, RowsFarAlongSeveralAxes) {
-  const Rows far[] = {{{5, 130, 151}, {0, 1}, Kind::dense},          {{5, 130, 151}, {0, 1, 2}, Kind::sliced},
-                      {{151, 130, 5}, {1, 2}, Kind::transposed},     {{3, 2, 20001}, {0, 1, 2}, Kind::dense},
+  const Rows far[] = {{{5, 130, 151}, {0, 1}, Kind::dense},         {{5, 130, 151}, {0, 1, 2}, Kind::sliced},
+                      {{151, 130, 5}, {1, 2}, Kind::transposed},    {{3, 2, 20001}, {0, 1, 2}, Kind::dense},
                       {{3, 30, 3, 701}, {0, 2, 3}, Kind::reversed}, {{701, 3, 30, 3}, {0, 2, 3}, Kind::transposed}};
   const auto steps = [](std::int64_t i) { return static_cast<double>(i * 7919 % 10007 / 1000 - i / 9000 % 7); };
   for (const auto& [shape, axes, kind] : far) {
@@ -291,11 +296,10 @@ TEST_P(ArgReduceChunksOnDevice, RowsFarAlongSeveralAxes) {
     for (const auto& [type, index] :
          {std::pair{DType::f32, DType::i32}, {DType::f16, DType::u32}, {DType::i64, DType::i64}}) {
       for (const auto op : {kernels::ArgKind::min, kernels::ArgKind::max}) {
-        both({view_of(type, shape, kind, steps)}, {random_view(rng, kept, index)},
-             [&, axes = axes](Stream& s, auto in, auto out) {
-               kernels::arg_reduce(s, op, in[0], out[0], axes);
-             },
-             kSameBits);
+        both(
+            {view_of(type, shape, kind, steps)}, {random_view(rng, kept, index)},
+            [&, axes = axes](Stream& s, auto in, auto out) { kernels::arg_reduce(s, op, in[0], out[0], axes); },
+            kSameBits);
       }
     }
   }

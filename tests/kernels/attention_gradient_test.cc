@@ -159,8 +159,8 @@ TEST_P(AttentionGradientOn, EmptyOperands) {
   }
 }
 
-// What a query does not see reaches neither its result nor its gradients: NaN and infinities in a key and its value give
-// the queries that do not see them the same bits as zeros there.
+// What a query does not see reaches neither its result nor its gradients: NaN and infinities in a key and its value
+// give the queries that do not see them the same bits as zeros there.
 TEST_P(AttentionGradientOn, HiddenKeysReachNothing) {
   constexpr std::int64_t kQueries = 40, kKeys = 48, kDim = 64;
   struct {
@@ -205,11 +205,10 @@ TEST_P(AttentionGradientOn, HiddenKeysReachNothing) {
               for (std::int64_t d = 0; d < kDim; ++d) values[static_cast<std::size_t>(key * kDim + d)] = plant ? x : 0;
               inputs[operand] = test::host_view(type, inputs[operand].shape(), values);
             }
-            std::vector<View> outputs{random_view(rng, {1, 2, kQueries, kDim}, DType::f32),
-                                      random_view(rng, {1, 2, kQueries, kDim}, type),
-                                      random_view(rng, {1, 2, kKeys, kDim}, type),
-                                      random_view(rng, {1, 2, kKeys, kDim}, type),
-                                      random_view(rng, {1, 2, kQueries}, DType::f32)};
+            std::vector<View> outputs{
+                random_view(rng, {1, 2, kQueries, kDim}, DType::f32), random_view(rng, {1, 2, kQueries, kDim}, type),
+                random_view(rng, {1, 2, kKeys, kDim}, type), random_view(rng, {1, 2, kKeys, kDim}, type),
+                random_view(rng, {1, 2, kQueries}, DType::f32)};
             const auto call = [&](Stream& s, const std::vector<View>& in, const std::vector<View>& out) {
               std::optional<View> m;
               if (mask) m = in[5];

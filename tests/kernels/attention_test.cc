@@ -229,9 +229,9 @@ std::vector<Special> specials() {
               test::set_element_bits(o.inputs[3], i, type == DType::f16 ? 0xFC00 : 0xFF800000);
           }
           set(o.inputs[operand], 20 * 8 + 3, x);
-          list.push_back({std::format("{} in operand {}, hidden by {} along {}", x, operand, name(type),
-                                      static_cast<int>(mask)),
-                          o, c.options()});
+          list.push_back(
+              {std::format("{} in operand {}, hidden by {} along {}", x, operand, name(type), static_cast<int>(mask)),
+               o, c.options()});
         }
       }
     }
@@ -456,7 +456,8 @@ TEST(AttentionChoice, FitsTheDevice) {
         for (const std::int64_t batch : {64, 1}) {
           const View q(buffer, 0, DType::f32, {batch, 12, length, dim}, {0, 0, 0, 1});
           const View y(other, 0, DType::f32, {batch, 12, length, dim}, {0, 0, 0, 1});
-          const View of_keys(buffer, 0, DType::boolean, {length}, {0}), of_scores = of_keys.broadcast_to({length, length});
+          const View of_keys(buffer, 0, DType::boolean, {length}, {0}),
+              of_scores = of_keys.broadcast_to({length, length});
           const View lengths(buffer, 0, DType::i32, {batch}, {0});
           for (const std::optional<View>& mask : {std::optional<View>(), {of_keys}, {of_scores}}) {
             for (const bool bounded : {false, true}) {
@@ -464,8 +465,8 @@ TEST(AttentionChoice, FitsTheDevice) {
               if (bounded) given.queries = given.keys = lengths;
               const AttentionCall call(q, q, q, mask, y, {.causal = bounded}, given);
               const AttentionVariant v = choose_attention(caps, call, 1 << 24);
-              const std::string what = std::format("{} dim {} keys {} mask {} {}", to_string(v), dim, length,
-                                                   mask.has_value(), bounded);
+              const std::string what =
+                  std::format("{} dim {} keys {} mask {} {}", to_string(v), dim, length, mask.has_value(), bounded);
               EXPECT_LE(attention_workgroup_memory(v, call), caps.max_workgroup_memory) << what;
               EXPECT_LE(v.threads, static_cast<int>(caps.max_workgroup_size)) << what;
               EXPECT_EQ(v.tile % (v.splits * v.chunk), 0) << what;

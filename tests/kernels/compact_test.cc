@@ -9,8 +9,8 @@
 namespace weft::test {
 namespace {
 
-constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::i16, DType::i32,
-                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean, DType::c64,
+constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,     DType::i16,     DType::i32,
+                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64,    DType::boolean, DType::c64,
                           DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
 
 // A mask with some false elements, of every type's zeros.
@@ -37,9 +37,7 @@ Problem problem(Rng& rng, int form, const Shape& shape) {
     return {std::format("nonzero {} to {}", to_string(x), to_string(y)),
             {x, y},
             {y, count},
-            [](Stream& s, auto in, auto out) {
-              kernels::nonzero(s, in[0], out[0], out[1]);
-            },
+            [](Stream& s, auto in, auto out) { kernels::nonzero(s, in[0], out[0], out[1]); },
             kSameBits};
   }
   const View mask = random_mask(rng, random_broadcast(rng, shape));
@@ -48,18 +46,24 @@ Problem problem(Rng& rng, int form, const Shape& shape) {
       random_view(rng, shape, type, form ? random_output_kind(rng) : random_input_kind(rng), Values::special);
   const std::string what = std::format("{} of {} and {}", to_string(mask), to_string(tensor), to_string(list));
   if (form == 0) {
-    return {"compress " + what, {tensor, mask}, {list, count}, [](Stream& s, auto in, auto out) {
-              kernels::compress(s, in[0], in[1], out[0], out[1]);
-            }, kSameBits};
+    return {"compress " + what,
+            {tensor, mask},
+            {list, count},
+            [](Stream& s, auto in, auto out) { kernels::compress(s, in[0], in[1], out[0], out[1]); },
+            kSameBits};
   }
-  return {"expand " + what, {list, mask}, {tensor, count}, [](Stream& s, auto in, auto out) {
-            kernels::expand(s, in[0], in[1], out[0], out[1]);
-          }, kSameBits};
+  return {"expand " + what,
+          {list, mask},
+          {tensor, count},
+          [](Stream& s, auto in, auto out) { kernels::expand(s, in[0], in[1], out[0], out[1]); },
+          kSameBits};
 }
 
 const bool registered =
-    differential("compress", [](Rng& rng) { return problem(rng, 0, random_shape(rng, 0, 8, 20000)); }, 2) &&
-    differential("expand", [](Rng& rng) { return problem(rng, 1, random_shape(rng, 0, 8, 20000)); }, 2) &&
+    differential(
+        "compress", [](Rng& rng) { return problem(rng, 0, random_shape(rng, 0, 8, 20000)); }, 2) &&
+    differential(
+        "expand", [](Rng& rng) { return problem(rng, 1, random_shape(rng, 0, 8, 20000)); }, 2) &&
     differential("nonzero", [](Rng& rng) { return problem(rng, 2, random_shape(rng, 0, 8, 20000)); }, 2);
 
 class Compact : public testing::TestWithParam<std::string> {};
@@ -99,9 +103,10 @@ TEST_P(Compact, DenormalsAreTrue) {
         const std::uint64_t sign = i % 2 ? std::uint64_t{1} << (bits(type) - 1) : 0;
         set_element_bits(mask, i, i % 5 == 0 ? sign : sign | 1);
       }
-      run_both(device(GetParam()), {{x, mask}}, {{y, count}}, [](Stream& s, auto in, auto out) {
-        kernels::compress(s, in[0], in[1], out[0], out[1]);
-      }, kSameBits, std::string(name(type)));
+      run_both(
+          device(GetParam()), {{x, mask}}, {{y, count}},
+          [](Stream& s, auto in, auto out) { kernels::compress(s, in[0], in[1], out[0], out[1]); }, kSameBits,
+          std::string(name(type)));
       EXPECT_EQ(value(count, 0), static_cast<double>(n - (n + 4) / 5));
     }
   }
@@ -164,12 +169,10 @@ TEST_F(CompactChunks, CompressExpandNonzero) {
       for (const std::int64_t capacity : {n, n / 3}) {
         both(
             {x, mask}, {random_view(rng, {capacity}, type), random_view(rng, {1}, DType::u32)},
-            [&](Stream& s, auto in, auto out) { kernels::compress(s, in[0], in[1], out[0], out[1]); },
-            kSameBits);
+            [&](Stream& s, auto in, auto out) { kernels::compress(s, in[0], in[1], out[0], out[1]); }, kSameBits);
         both(
             {random_view(rng, {capacity}, type), mask}, {x, random_view(rng, {1}, DType::u32)},
-            [&](Stream& s, auto in, auto out) { kernels::expand(s, in[0], in[1], out[0], out[1]); },
-            kSameBits);
+            [&](Stream& s, auto in, auto out) { kernels::expand(s, in[0], in[1], out[0], out[1]); }, kSameBits);
       }
       both(
           {mask}, {random_view(rng, {n / 2, shape.rank()}, DType::i32), random_view(rng, {1}, DType::u32)},

@@ -38,7 +38,8 @@ TEST_P(CompileError, NamesKernelVariantAndOperands) {
     encoder.submit().get();
   };
   {
-    const kernels::ReplacedSource broken("resize_sum", "@compute @workgroup_size(1) fn main() { let x: u32 = 1.5; }  // wrong on purpose");
+    const kernels::ReplacedSource broken(
+        "resize_sum", "@compute @workgroup_size(1) fn main() { let x: u32 = 1.5; }  // wrong on purpose");
     EXPECT_THAT(
         thrown_by([&] { shrink(y); }),
         AllOf(StartsWith("InternalError: resize: a kernel does not compile, which is an error in Weft"),

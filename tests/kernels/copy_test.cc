@@ -1,11 +1,11 @@
 // Copies, casts and fills on a GPU against the CPU.
 #include "kernels/copy/copy.h"
-#include "weft/kernels/copy.h"
 #include "kernels/common/bits.h"
 #include "kernels/device_math.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "weft/error.h"
+#include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"
 #include "weft/kernels/index.h"
 #include "weft/small_float.h"
@@ -13,16 +13,16 @@
 namespace weft::test {
 namespace {
 
-constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::i16, DType::i32,
-                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean, DType::c64,
+constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,     DType::i16,     DType::i32,
+                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64,    DType::boolean, DType::c64,
                           DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
 
 class Copy : public testing::TestWithParam<std::string> {
  protected:
   gpu::Device& device() { return test::device(GetParam()); }
   void copy(const View& x, const View& y, const Tolerance& tolerance, const std::string& what) {
-    run_both(device(), {{x}}, {{y}}, [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); }, tolerance,
-             what);
+    run_both(
+        device(), {{x}}, {{y}}, [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); }, tolerance, what);
   }
   Rng rng{7};
 };
@@ -61,15 +61,21 @@ const bool copies = differential("copy", [](Rng& rng) {
   const bool same = from == to;
   const View x = random_view(rng, random_broadcast(rng, shape), from, random_input_kind(rng), Values::special);
   const View y = random_view(rng, shape, to, random_output_kind(rng));
-  return Problem{std::format("{} to {}", to_string(x), to_string(y)), {x}, {y},
-                 [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); }, same ? kSameBits : Tolerance{}};
+  return Problem{std::format("{} to {}", to_string(x), to_string(y)),
+                 {x},
+                 {y},
+                 [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); },
+                 same ? kSameBits : Tolerance{}};
 });
 
 const bool fills = differential("fill", [](Rng& rng) {
   const View y = random_view(rng, random_shape(rng), pick(rng, kAll), random_output_kind(rng));
   const double v = value(random_view(rng.details(), {1}, DType::f64, Kind::dense, Values::special), 0);
-  return Problem{std::format("{} with {}", to_string(y), v), {}, {y},
-                 [v](Stream& s, auto, auto out) { kernels::fill(s, v, out[0]); }, kSameBits};
+  return Problem{std::format("{} with {}", to_string(y), v),
+                 {},
+                 {y},
+                 [v](Stream& s, auto, auto out) { kernels::fill(s, v, out[0]); },
+                 kSameBits};
 });
 
 TEST_P(Copy, AllLayouts) {
@@ -189,8 +195,9 @@ TEST_P(Copy, WideIntegersRoundOnce) {
     Expression e;
     e.output(e.apply(ScalarOp::neg, {e.cast(e.input(from), DType::bf16)}));
     const View negative = random_view(rng, {n}, DType::bf16);
-    run_both(device(), {{x}}, {{negative}}, [&](Stream& s, auto in, auto out) { kernels::map(s, e, in, out); },
-             kSameBits, std::string(name(from)));
+    run_both(
+        device(), {{x}}, {{negative}}, [&](Stream& s, auto in, auto out) { kernels::map(s, e, in, out); }, kSameBits,
+        std::string(name(from)));
     for (std::int64_t i = 0; i < n; ++i) EXPECT_EQ(element_bits(negative, i), element_bits(y, i) ^ 0x8000u);
   }
 }
@@ -200,11 +207,18 @@ TEST_P(Copy, Fill) {
     for (double v : {0.0, 1.0, -2.5, 1e10, static_cast<double>(NAN)}) {
       for (const Shape& shape : {Shape{}, Shape{13}, Shape{16, 8}, Shape{0}}) {
         const View y = random_view(rng, shape, type, rng() % 2 ? Kind::offset : Kind::transposed);
-        run_both(device(), {}, {{y}}, [v](Stream& s, auto, auto out) { kernels::fill(s, v, out[0]); }, kSameBits,
-                 std::format("{} in {} {}", v, name(type), to_string(shape)));
-        if (type == DType::i8 && v == -2.5 && y.count()) { EXPECT_EQ(value(y, 0), -2); }
-        if (type == DType::u8 && v == 1e10 && y.count()) { EXPECT_EQ(value(y, 0), 255); }
-        if (type == DType::c64 && v == 1 && y.count()) { EXPECT_EQ(element_bits(y, 0), 0x3f800000u); }
+        run_both(
+            device(), {}, {{y}}, [v](Stream& s, auto, auto out) { kernels::fill(s, v, out[0]); }, kSameBits,
+            std::format("{} in {} {}", v, name(type), to_string(shape)));
+        if (type == DType::i8 && v == -2.5 && y.count()) {
+          EXPECT_EQ(value(y, 0), -2);
+        }
+        if (type == DType::u8 && v == 1e10 && y.count()) {
+          EXPECT_EQ(value(y, 0), 255);
+        }
+        if (type == DType::c64 && v == 1 && y.count()) {
+          EXPECT_EQ(element_bits(y, 0), 0x3f800000u);
+        }
       }
     }
   }
@@ -231,7 +245,9 @@ INSTANTIATE_TEST_SUITE_P(Devices, Gather, testing::ValuesIn(device_names()), [](
 TEST_P(Gather, EveryAxisTypeAndLayout) {
   const struct {
     Shape x, indices;
-  } cases[] = {{{10}, {7}}, {{10}, {}}, {{30, 16}, {5}}, {{30, 16}, {2, 3}}, {{4, 9, 8}, {6}}, {{3, 5, 2, 4}, {2, 2}},
+  } cases[] = {{{10}, {7}},      {{10}, {}},
+               {{30, 16}, {5}},  {{30, 16}, {2, 3}},
+               {{4, 9, 8}, {6}}, {{3, 5, 2, 4}, {2, 2}},
                {{6, 1, 5}, {1}}, {{2, 3, 2, 2, 2}, {2, 1, 2, 2}}};
   const DType indices_types[] = {DType::i64, DType::i32, DType::u8, DType::i8, DType::u32, DType::u64, DType::i16};
   for (DType type : {DType::f32, DType::f16, DType::u8, DType::f64, DType::c64, DType::u4}) {
@@ -287,8 +303,12 @@ TEST_P(Gather, EveryAxisTypeAndLayout) {
 TEST_P(Gather, HugeIndicesAreClamped) {
   const View x = random_view(rng, {50}, DType::f32);
   const View indices = random_view(rng, {6}, DType::i64);
-  const std::int64_t v[] = {std::int64_t{1} << 40, -(std::int64_t{1} << 40), (std::int64_t{1} << 32) + 3,
-                            -(std::int64_t{1} << 32) - 3, INT64_MAX, INT64_MIN};
+  const std::int64_t v[] = {std::int64_t{1} << 40,
+                            -(std::int64_t{1} << 40),
+                            (std::int64_t{1} << 32) + 3,
+                            -(std::int64_t{1} << 32) - 3,
+                            INT64_MAX,
+                            INT64_MIN};
   for (int i = 0; i < 6; ++i) set_element_bits(indices, i, static_cast<std::uint64_t>(v[i]));
   const View y = random_view(rng, {6}, DType::f32);
   const View in[] = {x, indices};

@@ -57,11 +57,10 @@ class CpuKernelsReference : public testing::Test {
   }
 
   // Each set of cases is written by a script of its own.
-  static constexpr const char* kSets[] = {"cpu_kernels", "conv",   "pool",          "resize",
-                                          "sampling",    "rnn",    "quantize",      "attention_gradient",
-                                          "fft",         "linalg", "distributions", "qr",
-                                          "eigh",        "svd",    "incomplete",    "quantized", "products",
-                                          "search",      "eig"};
+  static constexpr const char* kSets[] = {
+      "cpu_kernels",        "conv",      "pool",     "resize",        "sampling", "rnn",  "quantize",
+      "attention_gradient", "fft",       "linalg",   "distributions", "qr",       "eigh", "svd",
+      "incomplete",         "quantized", "products", "search",        "eig"};
   CpuKernelsReference() {
     // Tolerances are those of sums in f64. LAPACK's results are compared with the same references, on the device cpu,
     // in tests/graph, and with their definitions in linalg_test.cc.

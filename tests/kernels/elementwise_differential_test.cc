@@ -73,8 +73,11 @@ const bool casts = differential("cast", [](Rng& rng) {
   const Shape shape = random_shape(rng);
   const View x = random_view(rng, random_broadcast(rng, shape), from, random_input_kind(rng), Values::special);
   const View y = random_view(rng, shape, to, random_output_kind(rng));
-  return Problem{std::format("{} to {}", to_string(x), to_string(y)), {x}, {y},
-                 [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); }, Tolerance{}};
+  return Problem{std::format("{} to {}", to_string(x), to_string(y)),
+                 {x},
+                 {y},
+                 [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); },
+                 Tolerance{}};
 });
 
 // With four groups a thread, LLVM 21 loses stores on llvmpipe (not with GALLIVM_PERF=nopt), for which the kernel would

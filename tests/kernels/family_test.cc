@@ -22,13 +22,13 @@ TEST(KernelFamily, FollowsTheSchemas) {
 
 TEST(KernelFamily, KnowsDispatchesThatArePartsOfKernels) {
   const std::pair<const char*, const char*> dispatches[] = {
-      {"matmul_reduce", "matmul"},        {"attention_combine", "attention"},
-      {"radix_scatter", "sort"}, {"sort_short", "sort"},
-      {"transpose_tiles", "copy"},        {"remap_words", "pad"},
-      {"scatter_chain", "index"},         {"compact_runs", "compact"},
-      {"sum_squares", "reduce"},          {"max", "reduce"},
-      {"log_sum_exp", "reduce"},          {"argmax", "reduce"},
-      {"my_own_kernel", "other"},         {"", "other"}};
+      {"matmul_reduce", "matmul"}, {"attention_combine", "attention"},
+      {"radix_scatter", "sort"},   {"sort_short", "sort"},
+      {"transpose_tiles", "copy"}, {"remap_words", "pad"},
+      {"scatter_chain", "index"},  {"compact_runs", "compact"},
+      {"sum_squares", "reduce"},   {"max", "reduce"},
+      {"log_sum_exp", "reduce"},   {"argmax", "reduce"},
+      {"my_own_kernel", "other"},  {"", "other"}};
   for (const auto& [name, family] : dispatches) EXPECT_EQ(kernels::kernel_family(name), family) << name;
 }
 

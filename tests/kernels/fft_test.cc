@@ -14,7 +14,6 @@
 #include "support/quick.h"
 #include "support/unfilled.h"
 #include "weft/error.h"
-#include "support/unfilled.h"
 
 namespace weft::test {
 namespace {

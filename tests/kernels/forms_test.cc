@@ -140,7 +140,8 @@ std::vector<std::string> listed_values(const kernels::TemplateOption& option) {
 }
 
 struct Compiled {
-  std::map<std::string, std::set<std::string>, std::less<>> values;  // of each template that was called, as "option=value"
+  std::map<std::string, std::set<std::string>, std::less<>>
+      values;  // of each template that was called, as "option=value"
   std::unordered_set<std::string> keys, calls, functions, reasons;
   std::unordered_set<std::uint64_t> texts;
   std::uint64_t problems = 0, dispatches = 0, failures = 0;
@@ -211,7 +212,9 @@ std::vector<std::string> what_was_unmet() {
       continue;
     }
     const std::vector<std::string> functions = declared_names(s->text, "fn ");
-    const auto of_library = [](const std::string& f) { return kernels::has_common_form(f) || kernels::has_device_form(f); };
+    const auto of_library = [](const std::string& f) {
+      return kernels::has_common_form(f) || kernels::has_device_form(f);
+    };
     if (functions.empty() || !std::ranges::all_of(functions, of_library)) {
       lines.push_back(std::format("{}: no problem has the template", name));
     }
@@ -332,7 +335,8 @@ class Forms : public testing::Test {
 
   void fail(const std::string& why) {
     ++compiled().failures;
-    if (compiled().reasons.insert(why).second && compiled().reasons.size() <= 20) ADD_FAILURE() << what_ << ":\n" << why;
+    if (compiled().reasons.insert(why).second && compiled().reasons.size() <= 20)
+      ADD_FAILURE() << what_ << ":\n" << why;
   }
 
   std::string what_;

@@ -52,7 +52,11 @@ TEST(FunctionsReference, Unary) {
     // Compositions round at each step; hardsigmoid cancels, and so do gamma functions near their zeros below 0.
     const bool one_step = scalar_op(name).has_value(), cancels = name == "lgamma" || name == "digamma";
     expect_close(narrow, as(row(want, k), DType::f32),
-                 {.ulp = one_step ? 1.0 : 3.0, .absolute = cancels ? 1e-12 : one_step ? 0 : 1e-7}, name + " f32");
+                 {.ulp = one_step ? 1.0 : 3.0,
+                  .absolute = cancels    ? 1e-12
+                              : one_step ? 0
+                                         : 1e-7},
+                 name + " f32");
   }
   EXPECT_EQ(static_cast<std::int64_t>(k), want.shape()[0]);
 }
@@ -62,8 +66,9 @@ TEST(FunctionsReference, Binary) {
   const View a = load("binary_a");
   const View b = load("binary_b");
   const View exact = load("binary_exact");
-  const ScalarOp exact_ops[] = {floor_divide, ScalarOp::remainder, ScalarOp::copysign, ScalarOp::nextafter,
-                                ScalarOp::fmin, ScalarOp::fmax, min, max};
+  const ScalarOp exact_ops[] = {
+      floor_divide, ScalarOp::remainder, ScalarOp::copysign, ScalarOp::nextafter, ScalarOp::fmin, ScalarOp::fmax, min,
+      max};
   for (std::size_t k = 0; k < std::size(exact_ops); ++k) {
     const View y = empty(DType::f32, a.count());
     kernels::binary(cpu, exact_ops[k], a, b, y);
@@ -121,8 +126,10 @@ TEST(FunctionsReference, Integers) {
     const ScalarOp ops[] = {floor_divide, ScalarOp::remainder, gcd, lcm, popcount, clz};
     for (std::size_t k = 0; k < std::size(ops); ++k) {
       const View y = empty(a.dtype, a.count());
-      if (arity(ops[k]) == 1) kernels::unary(cpu, ops[k], a, y);
-      else kernels::binary(cpu, ops[k], a, b, y);
+      if (arity(ops[k]) == 1)
+        kernels::unary(cpu, ops[k], a, y);
+      else
+        kernels::binary(cpu, ops[k], a, b, y);
       expect_close(y, row(want, k), kSameBits, std::format("{} {}", name(ops[k]), type));
     }
   }
@@ -136,8 +143,10 @@ TEST(FunctionsReference, Complex) {
   const ScalarOp ops[] = {add, sub, mul, ScalarOp::div, neg, conj, ScalarOp::exp, reciprocal, square};
   for (std::size_t k = 0; k < std::size(ops); ++k) {
     const View y = empty(DType::c64, a.count());
-    if (arity(ops[k]) == 1) kernels::unary(cpu, ops[k], a, y);
-    else kernels::binary(cpu, ops[k], a, b, y);
+    if (arity(ops[k]) == 1)
+      kernels::unary(cpu, ops[k], a, y);
+    else
+      kernels::binary(cpu, ops[k], a, b, y);
     expect_close(y, row(want, k), {.ulp = 2, .absolute = 1e-5, .relative = 1e-6}, std::string(name(ops[k])));
   }
   const View real_want = load("complex_real");

@@ -12,12 +12,12 @@ namespace {
 
 using kernels::Triangle;
 
-constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::i16, DType::i32,
-                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean, DType::c64,
+constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,     DType::i16,     DType::i32,
+                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64,    DType::boolean, DType::c64,
                           DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16, DType::f8e5m2};
-constexpr DType kIntegers[] = {DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::u16,
-                               DType::u32, DType::u64, DType::i4, DType::u2};
+constexpr DType kIntegers[] = {DType::i8,  DType::i16, DType::i32, DType::i64, DType::u8,
+                               DType::u16, DType::u32, DType::u64, DType::i4,  DType::u2};
 constexpr DType kIndices[] = {DType::i8, DType::i16, DType::i32, DType::i64,
                               DType::u8, DType::u16, DType::u32, DType::u64};
 
@@ -35,11 +35,16 @@ Problem random_arange(Rng& rng) {
   if (!floats) {
     const auto start = static_cast<std::int64_t>(rng.details()()),
                step = static_cast<std::int64_t>(rng.details()() >> (rng.details()() % 64));
-    return {std::format("{} from {} by {}", to_string(y), start, step), {}, {y},
-            [=](Stream& s, auto, auto out) { kernels::arange(s, start, step, out[0]); }, kSameBits};
+    return {std::format("{} from {} by {}", to_string(y), start, step),
+            {},
+            {y},
+            [=](Stream& s, auto, auto out) { kernels::arange(s, start, step, out[0]); },
+            kSameBits};
   }
   const double start = random_int(rng.details(), -100, 100) / 8.0, step = random_int(rng.details(), -100, 100) / 16.0;
-  return {std::format("{} from {} by {}", to_string(y), start, step), {}, {y},
+  return {std::format("{} from {} by {}", to_string(y), start, step),
+          {},
+          {y},
           [=](Stream& s, auto, auto out) { kernels::arange(s, start, step, out[0]); },
           range_tolerance(type, std::max(std::abs(start), static_cast<double>(n) * std::abs(step)))};
 }
@@ -53,7 +58,9 @@ const bool registered =
                    const View y = random_view(rng, {n}, type, random_output_kind(rng));
                    const double start = random_int(rng.details(), -900, 900) / 7.0,
                                 stop = random_int(rng.details(), -900, 900) / 7.0;
-                   return Problem{std::format("{} from {} to {}", to_string(y), start, stop), {}, {y},
+                   return Problem{std::format("{} from {} to {}", to_string(y), start, stop),
+                                  {},
+                                  {y},
                                   [=](Stream& s, auto, auto out) { kernels::linspace(s, start, stop, out[0]); },
                                   range_tolerance(type, std::max(std::abs(start), std::abs(stop)))};
                  }) &&
@@ -61,8 +68,11 @@ const bool registered =
                  [](Rng& rng) {
                    const View y = random_view(rng, random_shape(rng, 2), pick(rng, kAll), random_output_kind(rng));
                    const int diagonal = random_int(rng.details(), -9, 9);
-                   return Problem{std::format("{} diagonal {}", to_string(y), diagonal), {}, {y},
-                                  [=](Stream& s, auto, auto out) { kernels::eye(s, out[0], diagonal); }, kSameBits};
+                   return Problem{std::format("{} diagonal {}", to_string(y), diagonal),
+                                  {},
+                                  {y},
+                                  [=](Stream& s, auto, auto out) { kernels::eye(s, out[0], diagonal); },
+                                  kSameBits};
                  }) &&
     differential("triangle",
                  [](Rng& rng) {
@@ -75,10 +85,13 @@ const bool registered =
                    const Triangle part = rng() % 2 ? Triangle::lower : Triangle::upper;
                    const bool mask = rng() % 2;
                    return Problem{std::format("{} {} diagonal {}", to_string(x), to_string(y), diagonal),
-                                  mask ? std::vector<View>{} : std::vector<View>{x}, {y},
+                                  mask ? std::vector<View>{} : std::vector<View>{x},
+                                  {y},
                                   [=](Stream& s, auto in, auto out) {
-                                    if (mask) kernels::triangle(s, part, out[0], diagonal);
-                                    else kernels::triangle(s, part, in[0], out[0], diagonal);
+                                    if (mask)
+                                      kernels::triangle(s, part, out[0], diagonal);
+                                    else
+                                      kernels::triangle(s, part, in[0], out[0], diagonal);
                                   },
                                   kSameBits};
                  }) &&
@@ -92,8 +105,11 @@ const bool registered =
       Shape to = shape;
       to.insert(axis, classes);
       const View y = random_view(rng, to, pick(rng, kAll), random_output_kind(rng));
-      return Problem{std::format("{} axis {} of {}", to_string(indices), axis, to_string(y)), {indices}, {y},
-                     [=](Stream& s, auto in, auto out) { kernels::one_hot(s, in[0], out[0], axis, 2, -1); }, kSameBits};
+      return Problem{std::format("{} axis {} of {}", to_string(indices), axis, to_string(y)),
+                     {indices},
+                     {y},
+                     [=](Stream& s, auto in, auto out) { kernels::one_hot(s, in[0], out[0], axis, 2, -1); },
+                     kSameBits};
     });
 
 View made(DType type, const Shape& shape) {

@@ -7,8 +7,8 @@
 namespace weft::test {
 namespace {
 
-constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::i16, DType::i32,
-                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean, DType::c64,
+constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,     DType::i16,     DType::i32,
+                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64,    DType::boolean, DType::c64,
                           DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
 
 enum class Spoilt { type, size, rank, no_buffer, elsewhere, overlap_self, overlap_input, past_end, exchanged };
@@ -46,7 +46,9 @@ Must spoil(Rng& rng, Spoilt how, std::vector<View>& inputs, std::vector<View>& o
   Shape shape = v.shape();
   moved = 0;
   switch (how) {
-    case Spoilt::type: v = random_view(rng, shape, pick(rng, kAll), Kind::dense, Values::special); return Must::nothing;
+    case Spoilt::type:
+      v = random_view(rng, shape, pick(rng, kAll), Kind::dense, Values::special);
+      return Must::nothing;
     case Spoilt::size:
       if (v.rank() == 0) return Must::nothing;
       shape[axis] = std::array{shape[axis] + 1, std::max<std::int64_t>(shape[axis] - 1, 0), std::int64_t{0},
@@ -54,11 +56,15 @@ Must spoil(Rng& rng, Spoilt how, std::vector<View>& inputs, std::vector<View>& o
       v = random_view(rng, shape, v.dtype);
       return Must::nothing;
     case Spoilt::rank:
-      if (rng() % 2 && v.rank()) shape.erase(axis);
-      else if (v.rank() < kMaxRank) shape.insert(axis, 1 + static_cast<std::int64_t>(rng() % 2));
+      if (rng() % 2 && v.rank())
+        shape.erase(axis);
+      else if (v.rank() < kMaxRank)
+        shape.insert(axis, 1 + static_cast<std::int64_t>(rng() % 2));
       v = random_view(rng, shape, v.dtype);
       return Must::nothing;
-    case Spoilt::no_buffer: v.buffer = {}; return v.count() ? Must::refuse : Must::nothing;
+    case Spoilt::no_buffer:
+      v.buffer = {};
+      return v.count() ? Must::refuse : Must::nothing;
     case Spoilt::elsewhere:
       moved = 1 + k + (is_output ? inputs.size() : 0);
       return v.count() ? Must::refuse : Must::nothing;
@@ -86,8 +92,10 @@ Must spoil(Rng& rng, Spoilt how, std::vector<View>& inputs, std::vector<View>& o
       v.offset = v.buffer.size() / 16 * 16;
       return Must::refuse;
     case Spoilt::exchanged:
-      if (inputs.size() > 1) std::swap(inputs[0], inputs[1]);
-      else if (!inputs.empty()) std::swap(inputs[0], outputs[0]);
+      if (inputs.size() > 1)
+        std::swap(inputs[0], inputs[1]);
+      else if (!inputs.empty())
+        std::swap(inputs[0], outputs[0]);
       return Must::nothing;
   }
   return Must::nothing;
@@ -134,8 +142,10 @@ class Hostile : public testing::TestWithParam<std::string> {
     // On the wrong device: a view in host memory for the GPU, one in GPU memory for the CPU.
     if (moved) {
       const std::size_t k = moved - 1;
-      if (k < inputs.size()) std::swap(inputs[k], p.inputs[k]);
-      else std::swap(outputs[k - inputs.size()], p.outputs[k - inputs.size()]);
+      if (k < inputs.size())
+        std::swap(inputs[k], p.inputs[k]);
+      else
+        std::swap(outputs[k - inputs.size()], p.outputs[k - inputs.size()]);
     }
     const Result on_gpu = outcome([&] {
       gpu::Encoder encoder(device());

@@ -17,8 +17,8 @@ namespace {
 
 using kernels::ScatterKind;
 
-constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::i16, DType::i32,
-                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean, DType::c64,
+constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,     DType::i16,     DType::i32,
+                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64,    DType::boolean, DType::c64,
                           DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
 constexpr DType kIndices[] = {DType::i8, DType::i16, DType::i32, DType::i64,
                               DType::u8, DType::u16, DType::u32, DType::u64};
@@ -49,8 +49,10 @@ Shapes random_shapes(Rng& rng, Form form) {
   if (form == Form::rows) {
     s.indices = random_shape(rng, 0, 3, 12);
     for (int d = 0; d < whole.rank(); ++d) {
-      if (d != s.axis) s.part.push_back(whole[d]);
-      else for (const std::int64_t n : s.indices) s.part.push_back(n);
+      if (d != s.axis)
+        s.part.push_back(whole[d]);
+      else
+        for (const std::int64_t n : s.indices) s.part.push_back(n);
     }
     return s;
   }
@@ -121,9 +123,12 @@ Problem random_gather(Rng& rng, Form form) {
 void scatter(Stream& stream, const Shapes& s, ScatterKind op, const View& indices, const View& updates, const View& y,
              bool ordered = false) {
   switch (s.form) {
-    case Form::rows: return kernels::scatter(stream, op, indices, updates, y, s.axis, ordered);
-    case Form::elements: return kernels::scatter_elements(stream, op, indices, updates, y, s.axis, ordered);
-    case Form::tuples: return kernels::scatter_nd(stream, op, indices, updates, y, s.axis, ordered);
+    case Form::rows:
+      return kernels::scatter(stream, op, indices, updates, y, s.axis, ordered);
+    case Form::elements:
+      return kernels::scatter_elements(stream, op, indices, updates, y, s.axis, ordered);
+    case Form::tuples:
+      return kernels::scatter_nd(stream, op, indices, updates, y, s.axis, ordered);
   }
 }
 
@@ -150,8 +155,8 @@ Problem random_scatter(Rng& rng, Form form) {
   View indices = random_indices(rng, s, kind, op != ScatterKind::assign);
   View updates = random_view(rng, s.part, type, random_input_kind(rng), compares ? Values::special : Values::ordinary);
   const View y = random_view(rng, s.whole, type, random_output_kind(rng), Values::ordinary);
-  // If several updates of up to 32 bits go to one element, any of them may be stored, so that all are equal; in order it
-  // is the last.
+  // If several updates of up to 32 bits go to one element, any of them may be stored, so that all are equal; in order
+  // it is the last.
   const bool ordered = rng() % 2;
   if (op == ScatterKind::assign && bits(type) < 64 && !ordered) {
     for (std::int64_t i = 1; i < updates.count(); ++i) set_element_bits(updates, i, element_bits(updates, 0));
@@ -201,8 +206,8 @@ Problem random_dynamic(Rng& rng, bool updates) {
   const View from = host_view(index, {static_cast<std::int64_t>(starts.size())}, starts);
   const View at = starts.size() == 1 && rng() % 2 ? from.with_layout(Layout::dense(Shape())) : from;
   const DType type = pick(rng, kAll);
-  const std::string text = std::format("parts {} of {} {} from {}", to_string(sizes), name(type), to_string(shape),
-                                       to_string(at));
+  const std::string text =
+      std::format("parts {} of {} {} from {}", to_string(sizes), name(type), to_string(shape), to_string(at));
   if (updates) {
     const View update = random_view(rng, sizes, type, random_input_kind(rng), Values::special);
     return {text,
@@ -256,8 +261,9 @@ TEST_P(Index, ManyUpdatesMeet) {
       // Sums of that many updates are exact in 11 or more bits.
       if (op == ScatterKind::add && is_floating(type) && bits(type) < 32 && type != DType::f16) continue;
       const View in[] = {indices, updates};
-      run_both(device(), in, {{y}}, [&](Stream& st, auto i, auto o) { scatter(st, s, op, i[0], i[1], o[0]); }, {},
-               std::format("{} op {}", name(type), static_cast<int>(op)));
+      run_both(
+          device(), in, {{y}}, [&](Stream& st, auto i, auto o) { scatter(st, s, op, i[0], i[1], o[0]); }, {},
+          std::format("{} op {}", name(type), static_cast<int>(op)));
     }
   }
 }
@@ -380,13 +386,14 @@ TEST_F(IndexChunks, DynamicParts) {
       const View x = random_view(rng, {6000, 40}, type), part = random_view(rng, {3000, 40}, type);
       const View few = random_view(rng, {1, 40}, type);
       const std::vector<int> axes{0};
-      both({x, starts}, {part}, [axes](Stream& s, auto in, auto out) {
-        kernels::dynamic_slice(s, in[0], in[1], out[0], axes);
-      }, kSameBits);
+      both(
+          {x, starts}, {part},
+          [axes](Stream& s, auto in, auto out) { kernels::dynamic_slice(s, in[0], in[1], out[0], axes); }, kSameBits);
       for (const View& update : {part, few}) {
-        both({update, starts}, {x}, [axes](Stream& s, auto in, auto out) {
-          kernels::dynamic_update_slice(s, in[0], in[1], out[0], axes);
-        }, kSameBits);
+        both(
+            {update, starts}, {x},
+            [axes](Stream& s, auto in, auto out) { kernels::dynamic_update_slice(s, in[0], in[1], out[0], axes); },
+            kSameBits);
       }
     }
   }
@@ -416,9 +423,9 @@ TEST_F(IndexChunks, GatherAndScatter) {
       {table, indices({300, 7, 30}, DType::i32, 20)}, {random_view(rng, {300, 7, 30}, DType::f32)},
       [](Stream& s, auto in, auto out) { kernels::gather_elements(s, in[0], in[1], out[0], 1); }, kSameBits);
   View tuples = indices({90, 2}, DType::i32, 20);
-  both({table, tuples}, {random_view(rng, {90, 30}, DType::f32)}, [](Stream& s, auto in, auto out) {
-    kernels::gather_nd(s, in[0], in[1], out[0], 0);
-  }, kSameBits);
+  both(
+      {table, tuples}, {random_view(rng, {90, 30}, DType::f32)},
+      [](Stream& s, auto in, auto out) { kernels::gather_nd(s, in[0], in[1], out[0], 0); }, kSameBits);
 
   for (const auto& [op, type] :
        {std::pair{assign, DType::f32}, {add, DType::f32}, {max, DType::f16}, {add, DType::u8}, {assign, DType::i8}}) {
@@ -434,9 +441,9 @@ TEST_F(IndexChunks, GatherAndScatter) {
   both({indices({200, 3, 30}, DType::i32, 20), random_view(rng, {200, 3, 30}, DType::f32)}, {table},
        [](Stream& s, auto in, auto out) { kernels::scatter_elements(s, add, in[0], in[1], out[0], 1); },
        {.absolute = 1e-5});
-  both({tuples, random_view(rng, {90, 30}, DType::f32)}, {table}, [](Stream& s, auto in, auto out) {
-    kernels::scatter_nd(s, max, in[0], in[1], out[0], 0);
-  }, kSameBits);
+  both(
+      {tuples, random_view(rng, {90, 30}, DType::f32)}, {table},
+      [](Stream& s, auto in, auto out) { kernels::scatter_nd(s, max, in[0], in[1], out[0], 0); }, kSameBits);
 }
 
 // Elements of 64 bits, whose chains of updates need memory too. Of several updates of one element the last one is
@@ -448,9 +455,9 @@ TEST_F(IndexChunks, ChainsOfUpdates) {
     const View indices = random_view(rng, part, DType::i32, kind);
     for (std::int64_t i = 0; i < indices.count(); ++i)
       set_element_bits(indices, i, rng() % static_cast<std::uint64_t>(whole[axis]));
-    both({indices, updates}, {y}, [=](Stream& s, auto in, auto out) {
-      kernels::scatter_elements(s, op, in[0], in[1], out[0], axis);
-    }, kSameBits);
+    both(
+        {indices, updates}, {y},
+        [=](Stream& s, auto in, auto out) { kernels::scatter_elements(s, op, in[0], in[1], out[0], axis); }, kSameBits);
   };
   for (const ScatterKind op : {assign, add}) {
     check(op, DType::i64, {30000}, {20000}, 0, Kind::dense);

@@ -13,7 +13,6 @@
 #include "support/unfilled.h"
 #include "weft/error.h"
 #include "weft/flags.h"
-#include "support/unfilled.h"
 
 namespace weft::test {
 namespace {

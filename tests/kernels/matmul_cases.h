@@ -111,9 +111,8 @@ class MatmulTest : public testing::TestWithParam<std::string> {
     const Expected e = expect_product(a, b, y.shape());
     if (!test::leave_out_problem()) {
       const std::array inputs{a, b};
-      const View gpu = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
-        matmul(c, in[0], in[1], out);
-      });
+      const View gpu = on_device(
+          y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) { matmul(c, in[0], in[1], out); });
       expect_within(gpu, e, what + " on the device");
     }
     matmul(executor_, a, b, y);

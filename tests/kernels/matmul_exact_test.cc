@@ -13,8 +13,8 @@ using MatmulExact = MatmulTest;
 
 // Integers are exact, and wrap where they must.
 TEST_P(MatmulExact, Integers) {
-  const std::pair<DType, DType> types[] = {{DType::i8, DType::i8},   {DType::u8, DType::u8},   {DType::i8, DType::u8},
-                                           {DType::i16, DType::i16}, {DType::u16, DType::i8},  {DType::i32, DType::i32},
+  const std::pair<DType, DType> types[] = {{DType::i8, DType::i8},   {DType::u8, DType::u8},  {DType::i8, DType::u8},
+                                           {DType::i16, DType::i16}, {DType::u16, DType::i8}, {DType::i32, DType::i32},
                                            {DType::u32, DType::i16}, {DType::i8, DType::i32}};
   int index = 0;
   for (const auto& [a_type, b_type] : types) {
@@ -37,9 +37,8 @@ TEST_P(MatmulExact, Integers) {
         }
       }
       const std::array inputs{a, b};
-      const View got = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
-        matmul(c, in[0], in[1], out);
-      });
+      const View got = on_device(
+          y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) { matmul(c, in[0], in[1], out); });
       const auto check = [&](const View& view, const char* by) {
         for (std::int64_t i = 0; i < m * n; ++i) {
           ASSERT_EQ(static_cast<std::uint32_t>(test::element_bits(view, i)), want[i])
@@ -98,9 +97,8 @@ TEST_P(MatmulExact, Complex) {
                 std::bit_cast<float>(static_cast<std::uint32_t>(bits >> 32))};
       };
       const std::array inputs{a, b};
-      const View got = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
-        matmul(c, in[0], in[1], out);
-      });
+      const View got = on_device(
+          y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) { matmul(c, in[0], in[1], out); });
       matmul(executor_, a, b, y);
       for (std::int64_t i = 0; i < batch * m * n; ++i) {
         std::complex<double> sum = 0;

@@ -63,30 +63,34 @@ TEST_F(MovementReference, Indexes) {
                                                      {"scatter_min", ScatterKind::min},
                                                      {"scatter_max", ScatterKind::max}};
   for (const auto& [name, op] : ops) {
-    check(name, [&](const View& y) {
-      kernels::copy(cpu, x, y);
-      kernels::scatter_nd(cpu, op, load("pairs"), load("rows"), y);
-    }, {});
+    check(name,
+          [&](const View& y) {
+            kernels::copy(cpu, x, y);
+            kernels::scatter_nd(cpu, op, load("pairs"), load("rows"), y);
+          },
+          {});
   }
 }
 
 TEST_F(MovementReference, Scans) {
   const std::pair<const char*, ScanKind> ops[] = {{"scan_sum", ScanKind::sum},
-                                                {"scan_prod", ScanKind::prod},
-                                                {"scan_max", ScanKind::max},
-                                                {"scan_min", ScanKind::min},
-                                                {"scan_log_sum_exp", ScanKind::log_sum_exp}};
+                                                  {"scan_prod", ScanKind::prod},
+                                                  {"scan_max", ScanKind::max},
+                                                  {"scan_min", ScanKind::min},
+                                                  {"scan_log_sum_exp", ScanKind::log_sum_exp}};
   for (const auto& [name, op] : ops) {
     // Forward, reverse, exclusive.
     const kernels::ScanOptions options[] = {{}, {.reverse = true}, {.exclusive = true}};
-    check(name, [&](const View& y) {
-      for (std::int64_t i = 0; i < 3; ++i) {
-        View one = kernels::slice(y, 0, i, i + 1);
-        one.layout.shape.erase(0);
-        one.layout.strides.erase(0);
-        kernels::scan(cpu, op, x, one, 1, options[i]);
-      }
-    }, {.relative = 4e-7});
+    check(name,
+          [&](const View& y) {
+            for (std::int64_t i = 0; i < 3; ++i) {
+              View one = kernels::slice(y, 0, i, i + 1);
+              one.layout.shape.erase(0);
+              one.layout.strides.erase(0);
+              kernels::scan(cpu, op, x, one, 1, options[i]);
+            }
+          },
+          {.relative = 4e-7});
   }
 }
 

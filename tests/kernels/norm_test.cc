@@ -88,11 +88,16 @@ Problem problem_of(Norm c) {
   p.call = [=](Stream& s, auto in, auto out) {
     const auto scale = scale_of(in), bias = bias_of(in);
     switch (c.form) {
-      case Form::layer: return kernels::layer_norm(s, in[0], scale, bias, out[0], c.axis, c.epsilon);
-      case Form::rms: return kernels::rms_norm(s, in[0], scale, out[0], c.axis, c.epsilon);
-      case Form::group: return kernels::group_norm(s, in[0], scale, bias, out[0], c.axis, c.groups, c.epsilon);
-      case Form::instance: return kernels::instance_norm(s, in[0], scale, bias, out[0], c.axis, c.epsilon);
-      case Form::batch: return kernels::batch_norm(s, in[0], in[1], in[2], scale, bias, out[0], c.axis, c.epsilon);
+      case Form::layer:
+        return kernels::layer_norm(s, in[0], scale, bias, out[0], c.axis, c.epsilon);
+      case Form::rms:
+        return kernels::rms_norm(s, in[0], scale, out[0], c.axis, c.epsilon);
+      case Form::group:
+        return kernels::group_norm(s, in[0], scale, bias, out[0], c.axis, c.groups, c.epsilon);
+      case Form::instance:
+        return kernels::instance_norm(s, in[0], scale, bias, out[0], c.axis, c.epsilon);
+      case Form::batch:
+        return kernels::batch_norm(s, in[0], in[1], in[2], scale, bias, out[0], c.axis, c.epsilon);
     }
   };
   return p;
@@ -162,7 +167,11 @@ TEST_P(LayerNormTest, LargeMean) {
   for (std::int64_t n : {64, 61, 1024, 20000, 300001}) {
     check({.shape = {3, n}, .epsilon = 0, .value = normal(4, 1e4, 1e-2), .tolerance = kFar});
   }
-  check({.shape = {300, 64}, .axis = 1, .x_kind = Kind::transposed, .epsilon = 0, .value = normal(4, 1e4, 1e-2),
+  check({.shape = {300, 64},
+         .axis = 1,
+         .x_kind = Kind::transposed,
+         .epsilon = 0,
+         .value = normal(4, 1e4, 1e-2),
          .tolerance = kFar});
 }
 
@@ -288,8 +297,14 @@ TEST_P(NormTest, NaNAndInfiniteWeights) {
   const auto usual = normal(6, 0, 0.3);
   for (const DType type : {DType::f16, DType::bf16}) {
     for (int which = 0; which < 4; ++which) {
-      Norm norm{.form = Form::group, .shape = {2, 3000, 64}, .axis = 2, .groups = 4, .x = type, .weight = type,
-                .y = type, .splits = form};
+      Norm norm{.form = Form::group,
+                .shape = {2, 3000, 64},
+                .axis = 2,
+                .groups = 4,
+                .x = type,
+                .weight = type,
+                .y = type,
+                .splits = form};
       if (which == 0) norm.scale_value = some;
       if (which == 1) norm.bias_value = some;
       if (which == 2) norm.scale = false, norm.bias_value = some;
@@ -297,9 +312,15 @@ TEST_P(NormTest, NaNAndInfiniteWeights) {
       check(norm);
       norm.form = Form::instance;
       check(norm);
-      norm = {.form = Form::rms, .shape = {2, 16384}, .axis = 1, .x = type, .weight = type, .y = type,
+      norm = {.form = Form::rms,
+              .shape = {2, 16384},
+              .axis = 1,
+              .x = type,
+              .weight = type,
+              .y = type,
               .value = which == 3 ? ValueOf([=](std::int64_t i) { return i == 5 ? kInf : usual(i); }) : usual,
-              .scale_value = which == 0 ? usual : ValueOf(some), .splits = form};
+              .scale_value = which == 0 ? usual : ValueOf(some),
+              .splits = form};
       check(norm);
       // Rows that are not split, along and across memory.
       norm.splits = std::nullopt;
@@ -307,7 +328,12 @@ TEST_P(NormTest, NaNAndInfiniteWeights) {
         norm.shape = {5, n};
         check(norm);
       }
-      norm = {.form = Form::group, .shape = {2, 8, 600}, .groups = 4, .x = type, .weight = type, .y = type,
+      norm = {.form = Form::group,
+              .shape = {2, 8, 600},
+              .groups = 4,
+              .x = type,
+              .weight = type,
+              .y = type,
               .epsilon = which == 2 ? 0.0f : 1e-5f,
               .value = [=](std::int64_t i) { return i / 1200 == 3 ? 0.0 : usual(i); }};
       if (which == 1) norm.scale_value = some;
@@ -333,8 +359,15 @@ TEST_P(NormTest, NaNAndInfiniteRows) {
                                                         {Form::instance, {2, 3000, 64}, 2, true},
                                                         {Form::rms, {4, 1024}, 1, false},
                                                         {Form::rms, {2, 16384}, 1, true}}) {
-          Norm n{.form = norm, .shape = shape, .axis = axis, .groups = 4, .scale = weights, .bias = weights, .x = type,
-                 .weight = DType::bf16, .y = DType::bf16};
+          Norm n{.form = norm,
+                 .shape = shape,
+                 .axis = axis,
+                 .groups = 4,
+                 .scale = weights,
+                 .bias = weights,
+                 .x = type,
+                 .weight = DType::bf16,
+                 .y = DType::bf16};
           if (splits) n.splits = form;
           const Problem p = problem_of(n);
           const unsigned all = type == DType::f32 ? 0x7fffffff : 0x7fff;
@@ -365,8 +398,11 @@ TEST_P(NormTest, InPlace) {
   const std::vector<double> apart = norm(x, y), in_place = norm(x, x);
   for (std::size_t i = 0; i < apart.size(); ++i) {
     ASSERT_EQ(std::isnan(apart[i]), i % 16384 % 1000 == 7) << i;
-    if (!std::isnan(apart[i])) { ASSERT_EQ(apart[i], in_place[i]) << i; }
-    else { ASSERT_TRUE(std::isnan(in_place[i])) << i; }
+    if (!std::isnan(apart[i])) {
+      ASSERT_EQ(apart[i], in_place[i]) << i;
+    } else {
+      ASSERT_TRUE(std::isnan(in_place[i])) << i;
+    }
   }
   // y overwrites its own weights.
   const View row = view_of(DType::bf16, {64}, Kind::dense, normal(3, 0.3, 2));
@@ -486,12 +522,14 @@ TEST_P(NormTest, UnalignedRows) {
       const View bias = view_of(type, {n}, Kind::offset, normal(2));
       const std::string what = std::format("{} rows of {}", name(type), n);
       const View values = view_of(type, shape, x_kind, normal(5, 3));
-      run_both(device, std::array{values, scale, bias}, std::array{output(type, shape, y_kind)},
-               [&](Stream& s, auto in, auto out) { kernels::layer_norm(s, in[0], in[1], in[2], out[0], 1, 1e-5f); },
-               tolerance, what + ", layer norm");
-      run_both(device, std::array{values, bias}, std::array{output(type, shape, y_kind)},
-               [&](Stream& s, auto in, auto out) { kernels::rms_norm(s, in[0], in[1], out[0], 1, 1e-5f); }, tolerance,
-               what + ", rms norm");
+      run_both(
+          device, std::array{values, scale, bias}, std::array{output(type, shape, y_kind)},
+          [&](Stream& s, auto in, auto out) { kernels::layer_norm(s, in[0], in[1], in[2], out[0], 1, 1e-5f); },
+          tolerance, what + ", layer norm");
+      run_both(
+          device, std::array{values, bias}, std::array{output(type, shape, y_kind)},
+          [&](Stream& s, auto in, auto out) { kernels::rms_norm(s, in[0], in[1], out[0], 1, 1e-5f); }, tolerance,
+          what + ", rms norm");
     }
   }
 }
@@ -532,20 +570,29 @@ TEST_P(NormTest, InstanceNormOfPackedPairs) {
       const std::int64_t row = i / columns % rows;
       const double value = drawn(i);
       switch (i % columns % 9) {
-        case 0: return 1.5;
-        case 1: return 1000 + value;
-        case 2: return row == 0 ? 30000 : value;
-        case 3: return row == rows / 2 ? std::numeric_limits<double>::quiet_NaN() : value;
-        case 4: return row == rows - 1 ? std::numeric_limits<double>::infinity() : value;
-        case 5: return row % 2 ? 60000 : -60000;
-        case 6: return 1e-6 * value;
-        case 7: return row == rows - 1 ? -20000 : 1;
-        default: return value;
+        case 0:
+          return 1.5;
+        case 1:
+          return 1000 + value;
+        case 2:
+          return row == 0 ? 30000 : value;
+        case 3:
+          return row == rows / 2 ? std::numeric_limits<double>::quiet_NaN() : value;
+        case 4:
+          return row == rows - 1 ? std::numeric_limits<double>::infinity() : value;
+        case 5:
+          return row % 2 ? 60000 : -60000;
+        case 6:
+          return 1e-6 * value;
+        case 7:
+          return row == rows - 1 ? -20000 : 1;
+        default:
+          return value;
       }
     };
   };
-  for (const kernels::SplitForm& form : {kernels::SplitForm{64, 3, 4, true}, {256, 47, 16, true},
-                                         {128, 5, 8, true, 2}, {128, 5, 8, true, 0}}) {
+  for (const kernels::SplitForm& form :
+       {kernels::SplitForm{64, 3, 4, true}, {256, 47, 16, true}, {128, 5, 8, true, 2}, {128, 5, 8, true, 0}}) {
     for (const DType x : {DType::f16, DType::bf16}) {
       for (const DType y : {DType::f16, DType::bf16}) {
         const bool few = form.register_steps == 3, even = x == y;
@@ -592,9 +639,14 @@ bool register_norm(const std::string& name, Form form) {
     c.value = normal(rng(), 0.3, 2);
     c.tolerance.absolute = 1e-5;
     switch (rng() % 3) {
-      case 0: c.splits = random_split_form(rng); break;
-      case 1: c.whole = random_row_form(rng); break;
-      default: break;
+      case 0:
+        c.splits = random_split_form(rng);
+        break;
+      case 1:
+        c.whole = random_row_form(rng);
+        break;
+      default:
+        break;
     }
     return problem_of(c);
   });

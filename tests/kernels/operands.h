@@ -18,8 +18,9 @@ inline void set_values(const View& view, const ValueOf& value) {
     const std::uint64_t mask = bits(view.dtype) < 8 ? (1u << bits(view.dtype)) - 1 : 0;
     for (std::int64_t i = 0; i < view.count(); ++i) {
       const double v = value(i);
-      set_element_bits(view, i, mask ? static_cast<std::uint64_t>(static_cast<std::int64_t>(v)) & mask
-                                     : std::bit_cast<std::uint32_t>(static_cast<float>(v)));
+      set_element_bits(view, i,
+                       mask ? static_cast<std::uint64_t>(static_cast<std::int64_t>(v)) & mask
+                            : std::bit_cast<std::uint32_t>(static_cast<float>(v)));
     }
     return;
   }
@@ -29,8 +30,10 @@ inline void set_values(const View& view, const ValueOf& value) {
       kernels::for_each_offset<1>(view.shape(), {view.strides()}, [&](std::int64_t offset) {
         const double v = value(i++);
         T& element = kernels::data<T>(view)[offset];
-        if constexpr (std::is_integral_v<T> || std::is_same_v<T, double>) element = static_cast<T>(v);
-        else element = T(static_cast<float>(v));
+        if constexpr (std::is_integral_v<T> || std::is_same_v<T, double>)
+          element = static_cast<T>(v);
+        else
+          element = T(static_cast<float>(v));
       });
     }
   });
@@ -67,18 +70,30 @@ inline ValueOf softmax_rows(std::int64_t n) {
   return [n](std::int64_t i) -> double {
     const std::int64_t row = i / n, j = i % n;
     switch (row) {
-      case 0: return j == n - 1 ? NAN : 1.0;
-      case 1: return j == 1 ? INFINITY : 1.0;
-      case 2: return -INFINITY;
-      case 3: return j % 2 ? -INFINITY : static_cast<double>(j % 5);
-      case 4: return 3e38 - static_cast<double>(j) * 1e33;
-      case 5: return 7.0;
-      case 6: return j == 0 ? 3e38 : -3e38;
-      case 7: return -0.0;
-      case 8: return j < n / 2 ? -INFINITY : 1.0;
-      case 9: return j == 0 ? 200.0 : 0.0;
-      case 10: return 65504.0 - 32.0 * static_cast<double>(j % 3);
-      default: return static_cast<double>(j % 13) - 6.0;
+      case 0:
+        return j == n - 1 ? NAN : 1.0;
+      case 1:
+        return j == 1 ? INFINITY : 1.0;
+      case 2:
+        return -INFINITY;
+      case 3:
+        return j % 2 ? -INFINITY : static_cast<double>(j % 5);
+      case 4:
+        return 3e38 - static_cast<double>(j) * 1e33;
+      case 5:
+        return 7.0;
+      case 6:
+        return j == 0 ? 3e38 : -3e38;
+      case 7:
+        return -0.0;
+      case 8:
+        return j < n / 2 ? -INFINITY : 1.0;
+      case 9:
+        return j == 0 ? 200.0 : 0.0;
+      case 10:
+        return 65504.0 - 32.0 * static_cast<double>(j % 3);
+      default:
+        return static_cast<double>(j % 13) - 6.0;
     }
   };
 }

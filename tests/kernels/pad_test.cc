@@ -11,8 +11,8 @@ namespace {
 
 using kernels::PadMode;
 
-constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::i16, DType::i32,
-                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean, DType::c64,
+constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,     DType::i16,     DType::i32,
+                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64,    DType::boolean, DType::c64,
                           DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
 constexpr PadMode kModes[] = {PadMode::constant, PadMode::edge, PadMode::reflect, PadMode::symmetric, PadMode::wrap};
 
@@ -57,10 +57,16 @@ Problem random_multiple(Rng& rng, bool tiles) {
   while (element_count(to) > 20000) to = from;
   const View x = random_view(rng, from, type, random_input_kind(rng), Values::special);
   const View y = random_view(rng, to, type, random_output_kind(rng));
-  return {std::format("{} to {}", to_string(x), to_string(y)), {x}, {y}, [=](Stream& s, auto in, auto out) {
-            if (tiles) kernels::tile(s, in[0], out[0]);
-            else kernels::repeat(s, in[0], out[0]);
-          }, kSameBits};
+  return {std::format("{} to {}", to_string(x), to_string(y)),
+          {x},
+          {y},
+          [=](Stream& s, auto in, auto out) {
+            if (tiles)
+              kernels::tile(s, in[0], out[0]);
+            else
+              kernels::repeat(s, in[0], out[0]);
+          },
+          kSameBits};
 }
 
 Problem random_roll(Rng& rng) {
@@ -70,8 +76,11 @@ Problem random_roll(Rng& rng) {
   for (int d = 0; d < shape.rank(); ++d) shifts.push_back(rng() % 2 ? 0 : random_int(rng.details(), -70, 70));
   const View x = random_view(rng, shape, type, random_input_kind(rng), Values::special);
   const View y = random_view(rng, shape, type, random_output_kind(rng));
-  return {std::format("{} to {} by {}", to_string(x), to_string(y), testing::PrintToString(shifts)), {x}, {y},
-          [=](Stream& s, auto in, auto out) { kernels::roll(s, in[0], out[0], shifts); }, kSameBits};
+  return {std::format("{} to {} by {}", to_string(x), to_string(y), testing::PrintToString(shifts)),
+          {x},
+          {y},
+          [=](Stream& s, auto in, auto out) { kernels::roll(s, in[0], out[0], shifts); },
+          kSameBits};
 }
 
 // A tensor and its pieces along an axis.
@@ -110,8 +119,11 @@ const bool registered =
           random_view(rng, random_broadcast(rng, shape), DType::boolean, random_input_kind(rng), Values::special);
       const View x = random_view(rng, random_broadcast(rng, shape), type, random_input_kind(rng), Values::special);
       const View y = random_view(rng, shape, type, random_output_kind(rng), Values::special);
-      return Problem{std::format("{} of {} to {}", to_string(mask), to_string(x), to_string(y)), {mask, x}, {y},
-                     [](Stream& s, auto in, auto out) { kernels::masked_copy(s, in[0], in[1], out[0]); }, kSameBits};
+      return Problem{std::format("{} of {} to {}", to_string(mask), to_string(x), to_string(y)),
+                     {mask, x},
+                     {y},
+                     [](Stream& s, auto in, auto out) { kernels::masked_copy(s, in[0], in[1], out[0]); },
+                     kSameBits};
     });
 
 // A last axis of two elements, while a thread writes four: Mesa's OpenGL ES missed the end of the row.
@@ -255,9 +267,9 @@ TEST_F(PadChunks, PadRollTileRepeat) {
           {x}, {y}, [&](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], Numbers{13, 5}, mode, 3); },
           kSameBits);
     }
-    both({x}, {random_view(rng, {300, 240}, type)}, [](Stream& s, auto in, auto out) {
-      kernels::roll(s, in[0], out[0], Numbers{-17, 101});
-    }, kSameBits);
+    both(
+        {x}, {random_view(rng, {300, 240}, type)},
+        [](Stream& s, auto in, auto out) { kernels::roll(s, in[0], out[0], Numbers{-17, 101}); }, kSameBits);
     both(
         {x}, {random_view(rng, {600, 240}, type)},
         [](Stream& s, auto in, auto out) { kernels::tile(s, in[0], out[0]); }, kSameBits);
@@ -267,12 +279,14 @@ TEST_F(PadChunks, PadRollTileRepeat) {
   }
   // One row that exceeds a binding, to a tiny tensor and back.
   const View x = random_view(rng, {1, 100000}, DType::f32);
-  both({x}, {random_view(rng, {1, 300}, DType::f32)}, [](Stream& s, auto in, auto out) {
-    kernels::pad(s, in[0], out[0], Numbers{0, -70001}, PadMode::constant, 0);
-  }, kSameBits);
-  both({random_view(rng, {1, 3}, DType::f32)}, {x}, [](Stream& s, auto in, auto out) {
-    kernels::pad(s, in[0], out[0], Numbers{0, 99990}, PadMode::reflect);
-  }, kSameBits);
+  both(
+      {x}, {random_view(rng, {1, 300}, DType::f32)},
+      [](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], Numbers{0, -70001}, PadMode::constant, 0); },
+      kSameBits);
+  both(
+      {random_view(rng, {1, 3}, DType::f32)}, {x},
+      [](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], Numbers{0, 99990}, PadMode::reflect); },
+      kSameBits);
 }
 
 }  // namespace

@@ -595,7 +595,8 @@ TEST_P(QuantizedTest, GroupsOfNothing) {
                scale = random_view(rng, {scale_rows, scale_columns}, DType::f32);
     run_both(
         device_, std::array{x}, std::array{values, scale},
-        [&](Stream& s, auto in, auto out) { kernels::quantize_weights(s, in[0], {format, out[0], out[1]}); }, kSameBits);
+        [&](Stream& s, auto in, auto out) { kernels::quantize_weights(s, in[0], {format, out[0], out[1]}); },
+        kSameBits);
     run_both(
         device_, std::array{values, scale}, std::array{x},
         [&](Stream& s, auto in, auto out) { kernels::dequantize_weights(s, {format, in[0], in[1]}, out[0]); },

@@ -250,15 +250,15 @@ TEST_F(RandomChunks, SameNumbers) {
     both(
         {key}, {random_view(rng, {3, 101, 301}, DType::u8, kind)},
         [](Stream& s, auto in, auto out) { kernels::random_bits(s, in[0], out[0]); }, kSameBits);
-    both({key}, {random_view(rng, {70, 501}, DType::f32, kind)}, [](Stream& s, auto in, auto out) {
-      kernels::random_uniform(s, in[0], -1, 3, out[0]);
-    }, kSameBits);
-    both({key}, {random_view(rng, {40001}, DType::f16, kind)}, [](Stream& s, auto in, auto out) {
-      kernels::random_normal(s, in[0], 0, 1, out[0]);
-    }, {.ulp = 2, .absolute = 1e-3});
-    both({key}, {random_view(rng, {90, 200}, DType::i64, kind)}, [](Stream& s, auto in, auto out) {
-      kernels::random_integers(s, in[0], -7, 1000, out[0]);
-    }, kSameBits);
+    both(
+        {key}, {random_view(rng, {70, 501}, DType::f32, kind)},
+        [](Stream& s, auto in, auto out) { kernels::random_uniform(s, in[0], -1, 3, out[0]); }, kSameBits);
+    both({key}, {random_view(rng, {40001}, DType::f16, kind)},
+         [](Stream& s, auto in, auto out) { kernels::random_normal(s, in[0], 0, 1, out[0]); },
+         {.ulp = 2, .absolute = 1e-3});
+    both(
+        {key}, {random_view(rng, {90, 200}, DType::i64, kind)},
+        [](Stream& s, auto in, auto out) { kernels::random_integers(s, in[0], -7, 1000, out[0]); }, kSameBits);
   }
 }
 

@@ -20,9 +20,9 @@ TEST_F(ReduceChunks, Rows) {
     both({x}, {sum},
          [&](Stream& s, auto in, auto out) { kernels::reduce(s, kernels::ReduceKind::max, in[0], out[0], axes, {}); },
          {});
-    both({x}, {sum}, [&](Stream& s, auto in, auto out) {
-      kernels::reduce(s, kernels::ReduceKind::sum, in[0], out[0], axes, {});
-    }, {.absolute = 1e-3});
+    both({x}, {sum},
+         [&](Stream& s, auto in, auto out) { kernels::reduce(s, kernels::ReduceKind::sum, in[0], out[0], axes, {}); },
+         {.absolute = 1e-3});
   }
 }
 
@@ -32,9 +32,11 @@ TEST_F(ReduceChunks, Variances) {
     for (const int axis : {1, -1}) {
       if (kind == Kind::transposed && axis == -1) continue;  // a row would exceed a binding
       const View spread = random_view(rng, axis == 1 ? Shape{5, 128} : Shape{5, 90, 1}, DType::f32);
-      both({x}, {spread}, [axis](Stream& s, auto in, auto out) {
-        kernels::reduce(s, kernels::ReduceKind::variance, in[0], out[0], std::array{axis}, 1);
-      }, {.absolute = 1e-5});
+      both({x}, {spread},
+           [axis](Stream& s, auto in, auto out) {
+             kernels::reduce(s, kernels::ReduceKind::variance, in[0], out[0], std::array{axis}, 1);
+           },
+           {.absolute = 1e-5});
     }
   }
 }
@@ -46,16 +48,18 @@ TEST_F(ReduceChunks, LongRows) {
                         Rows{{70001, 3}, {0}, Kind::dense}, Rows{{40, 50, 60}, {0, 1, 2}, Kind::reversed},
                         Rows{{5, 300, 200}, {0, 2}, Kind::dense}, Rows{{30000, 2, 4}, {0, 2}, Kind::transposed}}) {
     const Shape kept = without(c.shape, c.axes);
-    for (const auto& [op, type, result] :
-         {std::tuple{sum, DType::f32, DType::f32}, {mean, DType::f16, DType::f16}, {max, DType::f32, DType::f32},
-          {log_sum_exp, DType::f32, DType::f32}, {l2, DType::f32, DType::f32}, {sum, DType::i8, DType::i32},
-          {prod, DType::i64, DType::i64}, {any, DType::f32, DType::boolean}, {count, DType::u8, DType::i64}}) {
+    for (const auto& [op, type, result] : {std::tuple{sum, DType::f32, DType::f32},
+                                           {mean, DType::f16, DType::f16},
+                                           {max, DType::f32, DType::f32},
+                                           {log_sum_exp, DType::f32, DType::f32},
+                                           {l2, DType::f32, DType::f32},
+                                           {sum, DType::i8, DType::i32},
+                                           {prod, DType::i64, DType::i64},
+                                           {any, DType::f32, DType::boolean},
+                                           {count, DType::u8, DType::i64}}) {
       const View x = random_view(rng, c.shape, type, c.kind), y = random_view(rng, kept, result);
       both(
-          {x}, {y},
-          [&](Stream& s, auto in, auto out) {
-            kernels::reduce(s, op, in[0], out[0], c.axes);
-          },
+          {x}, {y}, [&](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], c.axes); },
           is_floating(result) ? Tolerance{.ulp = 16, .absolute = op == sum ? 3e-3 : 1e-5} : kSameBits);
     }
   }
@@ -82,10 +86,12 @@ TEST_F(ReduceChunks, ResultsOfEmptyRows) {
   const View wide = random_view(rng, {3, 30000, 5, 0}, DType::f32), z = random_view(rng, {30000, 5}, DType::f32);
   for (const kernels::ReduceKind op :
        {kernels::ReduceKind::sum, kernels::ReduceKind::max, kernels::ReduceKind::log_sum_exp}) {
-    both({x}, {y}, [op](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{1}); },
-         kSameBits);
-    both({wide}, {z}, [op](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{0, 3}); },
-         kSameBits);
+    both(
+        {x}, {y}, [op](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{1}); },
+        kSameBits);
+    both(
+        {wide}, {z}, [op](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{0, 3}); },
+        kSameBits);
   }
 }
 
@@ -95,9 +101,11 @@ TEST_F(ReduceChunks, VariancesOfLongRows) {
   using enum kernels::ReduceKind;
   const auto check = [&](const View& x, const std::vector<int>& axes, const View& y) {
     for (const auto& [op, correction] : {std::pair{variance, 0}, {deviation, 1}}) {
-      both({x}, {y}, [&, op = op, correction = correction](Stream& s, auto in, auto out) {
-        kernels::reduce(s, op, in[0], out[0], axes, correction);
-      }, {.ulp = 1, .relative = 5e-6});
+      both({x}, {y},
+           [&, op = op, correction = correction](Stream& s, auto in, auto out) {
+             kernels::reduce(s, op, in[0], out[0], axes, correction);
+           },
+           {.ulp = 1, .relative = 5e-6});
     }
   };
   for (const Rows& c :
@@ -115,20 +123,24 @@ TEST_F(ReduceChunks, VariancesOfLongRows) {
   }
   const View y = output(DType::f32, {3});
   // Chunks with different means, and an outlier first.
-  check(view_of(DType::f32, {3, 50001}, Kind::dense, [noise = normal(8)](std::int64_t i) {
-          return i == 50001 ? 1e6 : static_cast<double>(i / 5000 * 100) + noise(i);
-        }), {1}, y);
+  check(view_of(DType::f32, {3, 50001}, Kind::dense,
+                [noise = normal(8)](std::int64_t i) {
+                  return i == 50001 ? 1e6 : static_cast<double>(i / 5000 * 100) + noise(i);
+                }),
+        {1}, y);
   // NaN in one row's last chunk, an infinity in another's first.
-  check(view_of(DType::f32, {50001, 3}, Kind::dense, [](std::int64_t i) {
-          return i == 150001 ? NAN : i == 302 ? INFINITY : static_cast<double>(i % 7);
-        }), {0}, y);
+  check(view_of(DType::f32, {50001, 3}, Kind::dense,
+                [](std::int64_t i) { return i == 150001 ? NAN
+                                            : i == 302  ? INFINITY
+                                                        : static_cast<double>(i % 7); }),
+        {0}, y);
 }
 
 // Rows that exceed a binding along several axes, each of which exceeds it alone: chunks are cut along all of these axes
 // and have different lengths.
 TEST_P(ReduceChunksOnDevice, RowsFarAlongSeveralAxes) {
-  const Rows far[] = {{{5, 130, 151}, {0, 1}, Kind::dense},          {{5, 130, 151}, {0, 1, 2}, Kind::sliced},
-                      {{151, 130, 5}, {1, 2}, Kind::transposed},     {{3, 2, 20001}, {0, 1, 2}, Kind::dense},
+  const Rows far[] = {{{5, 130, 151}, {0, 1}, Kind::dense},         {{5, 130, 151}, {0, 1, 2}, Kind::sliced},
+                      {{151, 130, 5}, {1, 2}, Kind::transposed},    {{3, 2, 20001}, {0, 1, 2}, Kind::dense},
                       {{3, 30, 3, 701}, {0, 2, 3}, Kind::reversed}, {{701, 3, 30, 3}, {0, 2, 3}, Kind::transposed}};
   const auto steps = [](std::int64_t i) { return static_cast<double>(i * 7919 % 10007 / 1000 - i / 9000 % 7); };
   for (const auto& [shape, axes, kind] : far) {
@@ -136,11 +148,10 @@ TEST_P(ReduceChunksOnDevice, RowsFarAlongSeveralAxes) {
     using enum kernels::ReduceKind;
     for (const auto& [op, type, result] :
          {std::tuple{sum, DType::i8, DType::i32}, {max, DType::f16, DType::f16}, {deviation, DType::f32, DType::f32}}) {
-      both({view_of(type, shape, kind, steps)}, {random_view(rng, kept, result, kind)},
-           [&, axes = axes, op = op](Stream& s, auto in, auto out) {
-             kernels::reduce(s, op, in[0], out[0], axes, 1);
-           },
-           op == deviation ? Tolerance{.relative = 5e-6} : kSameBits);
+      both(
+          {view_of(type, shape, kind, steps)}, {random_view(rng, kept, result, kind)},
+          [&, axes = axes, op = op](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], axes, 1); },
+          op == deviation ? Tolerance{.relative = 5e-6} : kSameBits);
     }
   }
 }
@@ -148,10 +159,13 @@ TEST_P(ReduceChunksOnDevice, RowsFarAlongSeveralAxes) {
 // Many rows, each longer than a binding: the partial results of their chunks must fit a binding, too.
 TEST_F(ReduceChunks, ManyLongRows) {
   const View x = random_view(rng, {3, 40000}, DType::f32);
-  both({x}, {random_view(rng, {40000}, DType::f32)}, [&](Stream& s, auto in, auto out) {
-    const std::array axes{0};
-    kernels::reduce(s, kernels::ReduceKind::max, in[0], out[0], axes);
-  }, kSameBits);
+  both(
+      {x}, {random_view(rng, {40000}, DType::f32)},
+      [&](Stream& s, auto in, auto out) {
+        const std::array axes{0};
+        kernels::reduce(s, kernels::ReduceKind::max, in[0], out[0], axes);
+      },
+      kSameBits);
 }
 
 }  // namespace

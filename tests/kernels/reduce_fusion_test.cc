@@ -102,8 +102,8 @@ const bool registered = differential("reduce_with_work", [](Rng& rng) {
     inputs.push_back(random_view(rng, random_broadcast(rng, result), operand, random_input_kind(rng)));
   }
   // At most some thousands of products of two normal numbers: the rounding error of f32 sums is below this.
-  const Tolerance tolerance = floats ? Tolerance{.ulp = 2, .absolute = f.has_after ? 5e-3 : 2e-3, .relative = 1e-4}
-                                     : Tolerance{};
+  const Tolerance tolerance =
+      floats ? Tolerance{.ulp = 2, .absolute = f.has_after ? 5e-3 : 2e-3, .relative = 1e-4} : Tolerance{};
   std::vector<View> outputs{random_view(rng, result, y, random_output_kind(rng))};
   for (const DType type : extra_outputs) outputs.push_back(random_view(rng, shape, type, random_output_kind(rng)));
   return Problem{
@@ -129,8 +129,8 @@ TEST_P(ReduceFusionTest, RowsThatBeginAnywhere) {
     std::memcpy(copy.buffer.data(), v.buffer.data() + v.offset, bytes);
     return copy;
   };
-  for (const auto& [type, n] : {std::pair{DType::f16, 1001}, {DType::f16, 513}, {DType::f32, 514}, {DType::f32, 513},
-                                {DType::f32, 1027}}) {
+  for (const auto& [type, n] :
+       {std::pair{DType::f16, 1001}, {DType::f16, 513}, {DType::f32, 514}, {DType::f32, 513}, {DType::f32, 1027}}) {
     const View wide = random_view(rng, {5, n + 2}, type, Kind::dense, Values::ordinary);
     const View a = exact(random_view(rng, {5, n}, type, Kind::dense, Values::ordinary));
     const View b = exact(kernels::slice(wide, 1, 0, n));
@@ -235,8 +235,13 @@ TEST(ReduceFusion, EqualsItsSteps) {
       kernels::reduce(cpu, op, made, sum, axes, 1.5);
       kernels::map(cpu, epilogue, std::array{sum, factor}, std::array{expected});
       const View y = output(DType::f32, result);
-      Fused{.op = op, .axes = axes, .prologue = product(DType::f32, DType::f32, DType::f32), .epilogue = epilogue,
-            .has_after = true, .inputs = 2, .correction = 1.5}(cpu, std::array{a, b, factor}, std::array{y});
+      Fused{.op = op,
+            .axes = axes,
+            .prologue = product(DType::f32, DType::f32, DType::f32),
+            .epilogue = epilogue,
+            .has_after = true,
+            .inputs = 2,
+            .correction = 1.5}(cpu, std::array{a, b, factor}, std::array{y});
       expect_close(y, expected, {.ulp = 1});
     }
   }
@@ -273,8 +278,7 @@ TEST(ReduceFusion, ArgumentsAreChecked) {
   EXPECT_THROW(run(ReduceKind::sum, {x, x}, y, &e, nullptr, {}, std::span(&extra_outputs, 1)), InvalidArgument);
   EXPECT_THROW(run(ReduceKind::sum, {x, x}, y, &two, nullptr, {}, std::span(&wrong, 1)), InvalidArgument);
   EXPECT_THROW(run(ReduceKind::sum, {x, x}, y, &two, nullptr, {}, std::span(&y, 1)), InvalidArgument);
-  EXPECT_THROW(run(ReduceKind::variance, {x, x}, y, &two, nullptr, {}, std::span(&extra_outputs, 1)),
-               InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::variance, {x, x}, y, &two, nullptr, {}, std::span(&extra_outputs, 1)), InvalidArgument);
 }
 
 }  // namespace

@@ -27,10 +27,10 @@ using kernels::ReduceKind;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr ReduceKind kAll[] = {ReduceKind::sum,         ReduceKind::mean,        ReduceKind::prod, ReduceKind::min,
-                             ReduceKind::max,         ReduceKind::sum_squares, ReduceKind::l1,   ReduceKind::l2,
-                             ReduceKind::log_sum,     ReduceKind::log_sum_exp, ReduceKind::any,  ReduceKind::all,
-                             ReduceKind::count,       ReduceKind::variance,    ReduceKind::deviation};
+constexpr ReduceKind kAll[] = {ReduceKind::sum,     ReduceKind::mean,        ReduceKind::prod,     ReduceKind::min,
+                               ReduceKind::max,     ReduceKind::sum_squares, ReduceKind::l1,       ReduceKind::l2,
+                               ReduceKind::log_sum, ReduceKind::log_sum_exp, ReduceKind::any,      ReduceKind::all,
+                               ReduceKind::count,   ReduceKind::variance,    ReduceKind::deviation};
 
 bool is_logic(ReduceKind op) { return op == ReduceKind::any || op == ReduceKind::all || op == ReduceKind::count; }
 bool floats_only(ReduceKind op) {
@@ -86,10 +86,7 @@ class ReduceTest : public testing::TestWithParam<std::string> {
     const View x = view_of(c.x, c.shape, c.x_kind, c.value);
     run_both(
         device, std::array{x}, std::array{output(type, reduced(c.shape, c.axes, c.ones), c.y_kind)},
-        [&](Stream& s, auto in, auto out) {
-          kernels::reduce(s, c.op, in[0], out[0], c.axes, c.correction);
-        },
-        tolerance,
+        [&](Stream& s, auto in, auto out) { kernels::reduce(s, c.op, in[0], out[0], c.axes, c.correction); }, tolerance,
         std::format("reduce op {} over {} axes from {}: {}", static_cast<int>(c.op), c.axes.size(),
                     c.axes.empty() ? -1 : c.axes[0], weft::to_string(x)));
   }
@@ -145,8 +142,9 @@ TEST_P(ReduceTest, Types) {
   check({.shape = {3, 400}, .axes = {1}, .x = DType::i8, .y = DType::i32, .value = big});
   check({.shape = {3, 400}, .axes = {1}, .x = DType::u8, .y = DType::u32, .value = big});
   for (ReduceKind op : {ReduceKind::any, ReduceKind::all}) {
-    check({.op = op, .shape = {64, 4}, .axes = {1}, .x = DType::boolean,
-           .value = [](std::int64_t i) { return static_cast<double>((i / 4 >> i % 4) & 1); }});
+    check({.op = op, .shape = {64, 4}, .axes = {1}, .x = DType::boolean, .value = [](std::int64_t i) {
+             return static_cast<double>((i / 4 >> i % 4) & 1);
+           }});
   }
 }
 
@@ -177,9 +175,16 @@ TEST_P(ReduceTest, LongIntegersAreExact) {
 TEST_P(ReduceTest, VarianceBesideALargeMean) {
   for (ReduceKind op : {ReduceKind::variance, ReduceKind::deviation}) {
     for (std::int64_t n : {5, 64, 1000, 100001}) {
-      check({.op = op, .shape = {2, n}, .axes = {1}, .value = normal(4, 1e4, 1e-2),
-             .tolerance = Tolerance{.relative = 1e-4}, .correction = 1});
-      check({.op = op, .shape = {n, 4}, .axes = {0}, .value = normal(5, -3e5, 1),
+      check({.op = op,
+             .shape = {2, n},
+             .axes = {1},
+             .value = normal(4, 1e4, 1e-2),
+             .tolerance = Tolerance{.relative = 1e-4},
+             .correction = 1});
+      check({.op = op,
+             .shape = {n, 4},
+             .axes = {0},
+             .value = normal(5, -3e5, 1),
              .tolerance = Tolerance{.relative = 1e-4}});
     }
   }
@@ -254,7 +259,7 @@ TEST_P(ReduceTest, EmptyRows) {
 // Denormals are not zero, at any position in a row: those of f32 and bf16, which a device may flush in arithmetic, and
 // of the narrower floats, which it does not flush.
 TEST_P(ReduceTest, DenormalsAreNotZero) {
-  const std::pair<DType, std::uint64_t> types[] = {{DType::f32, 1}, {DType::bf16, 1}, {DType::f16, 1},
+  const std::pair<DType, std::uint64_t> types[] = {{DType::f32, 1},    {DType::bf16, 1},   {DType::f16, 1},
                                                    {DType::f8e4m3, 1}, {DType::f8e5m2, 1}, {DType::f64, 1}};
   for (const auto& [type, bits] : types) {
     const bool flushes = type == DType::f32 || type == DType::bf16;
@@ -273,8 +278,8 @@ TEST_P(ReduceTest, DenormalsAreNotZero) {
         }
         for (const ReduceKind op : {ReduceKind::any, ReduceKind::all, ReduceKind::count}) {
           const View y = output(result_type(op, type), {3});
-          const std::string what = std::format("op {} of {} {}", static_cast<int>(op), along ? "rows" : "columns",
-                                               weft::to_string(x));
+          const std::string what =
+              std::format("op {} of {} {}", static_cast<int>(op), along ? "rows" : "columns", weft::to_string(x));
           run_both(
               device, std::array{x}, std::array{y},
               [&](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{along ? 1 : 0}); },
@@ -294,9 +299,10 @@ TEST_P(ReduceTest, NothingOfEveryType) {
                            DType::u2, DType::i8, DType::u16, DType::i64, DType::boolean, DType::c64}) {
     for (const ReduceKind op : {ReduceKind::any, ReduceKind::all, ReduceKind::count}) {
       const View x = output(type, {3, 0}), y = output(result_type(op, type), {3});
-      run_both(device, std::array{x}, std::array{y},
-               [&](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{1}); }, {},
-               weft::to_string(x));
+      run_both(
+          device, std::array{x}, std::array{y},
+          [&](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{1}); }, {},
+          weft::to_string(x));
       for (const double v : values(y))
         EXPECT_EQ(v, op == ReduceKind::all ? 1 : 0) << static_cast<int>(op) << name(type);
     }
@@ -368,8 +374,7 @@ TEST_P(ReduceTest, ColumnsIntoTheirOperand) {
     run_both(
         device, std::array{x, y}, std::array{y},
         [&](Stream& s, auto in, auto out) {
-          kernels::reduce(s, ReduceKind::sum, in[0], out[0], std::array{0}, 0,
-                          {.epilogue = {&sum, in.subspan(1)}});
+          kernels::reduce(s, ReduceKind::sum, in[0], out[0], std::array{0}, 0, {.epilogue = {&sum, in.subspan(1)}});
         },
         {.relative = 1e-5}, std::format("{} columns", columns));
   }
@@ -432,12 +437,18 @@ TEST_P(ReduceTest, SpecialValues) {
     const auto value = [n](std::int64_t i) {
       const std::int64_t row = i / n, j = i % n;
       switch (row) {
-        case 0: return j == 0 ? kNaN : static_cast<double>(j);
-        case 1: return j == n - 1 ? -kNaN : -static_cast<double>(j);
-        case 2: return j == 1 ? kInf : j == 2 ? -kInf : 1.0;
-        case 3: return kInf;
-        case 4: return -kInf;
-        default: return j % 2 ? 0.0 : -0.0;
+        case 0:
+          return j == 0 ? kNaN : static_cast<double>(j);
+        case 1:
+          return j == n - 1 ? -kNaN : -static_cast<double>(j);
+        case 2:
+          return j == 1 ? kInf : j == 2 ? -kInf : 1.0;
+        case 3:
+          return kInf;
+        case 4:
+          return -kInf;
+        default:
+          return j % 2 ? 0.0 : -0.0;
       }
     };
     for (ReduceKind op :
@@ -519,10 +530,8 @@ TEST_P(ReduceTest, CountsInForms) {
       const kernels::ReduceForm form{{16, 1}, 4, 4};
       run_both(
           device, std::array{x}, std::array{output(op == ReduceKind::count ? DType::i64 : DType::boolean, {8})},
-          [&](Stream& s, auto in, auto out) {
-            in_form(s, op, in[0], out[0], 1, form);
-          },
-          {}, std::format("reduce op {} of {}", static_cast<int>(op), weft::to_string(x)));
+          [&](Stream& s, auto in, auto out) { in_form(s, op, in[0], out[0], 1, form); }, {},
+          std::format("reduce op {} of {}", static_cast<int>(op), weft::to_string(x)));
     }
   }
 }
@@ -574,8 +583,8 @@ TEST_P(ReduceTest, FlagsAreReset) {
       // Columns as packed pairs, one of which needs the slow path because it has a NaN.
       for (const std::uint32_t spin_limit : {256, 1}) {
         const View halves = to_device(device, view_of(DType::bf16, {1, n / 100, 64}, Kind::dense, [](std::int64_t i) {
-          return i == 64 * 17 + 5 ? NAN : static_cast<double>(i % 11);
-        }));
+                                        return i == 64 * 17 + 5 ? NAN : static_cast<double>(i % 11);
+                                      }));
         const View to(y.buffer, 0, DType::bf16, halves.shape());
         const kernels::SplitForm form{.threads = 256, .register_steps = 2, .look_back = true, .spin_limit = spin_limit};
         kernels::softmax_split_rows(encoder, kernels::row_views("softmax", halves, to), 1, false, form);
@@ -683,9 +692,7 @@ TEST_P(ReduceTest, OtherTypes) {
       }
       run_both(
           device, {{x}}, {{output(DType::c64, reduced(shape, {axis}, false))}},
-          [&, axis = axis](Stream& s, auto in, auto out) {
-            kernels::reduce(s, op, in[0], out[0], std::array{axis});
-          },
+          [&, axis = axis](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{axis}); },
           {.absolute = 1e-4, .relative = 1e-4}, std::format("op {} of c64 {}", static_cast<int>(op), to_string(shape)));
     }
   }
@@ -701,8 +708,10 @@ TEST_P(ReduceTest, NoElements) {
 
 // A sum of a million equal terms is accurate, though all its roundings go in one direction.
 TEST_P(ReduceTest, LongSumsKeepTheirDigits) {
-  check({.shape = {1 << 20}, .axes = {0},
-         .value = [](std::int64_t) { return 0.1f; }, .tolerance = Tolerance{.relative = 2e-5}});
+  check({.shape = {1 << 20},
+         .axes = {0},
+         .value = [](std::int64_t) { return 0.1f; },
+         .tolerance = Tolerance{.relative = 2e-5}});
   check({.op = ReduceKind::mean,
          .shape = {1 << 20},
          .axes = {0},
@@ -713,15 +722,15 @@ TEST_P(ReduceTest, LongSumsKeepTheirDigits) {
 const bool registered = differential("reduce", [](Rng& rng) {
   const ReduceKind op = pick(rng, kAll);
   constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
-  constexpr DType kNumbers[] = {DType::f32, DType::f16, DType::i8,  DType::u8,  DType::i16, DType::u16,
+  constexpr DType kNumbers[] = {DType::f32, DType::f16, DType::i8,  DType::u8,  DType::i16,  DType::u16,
                                 DType::i32, DType::u32, DType::i64, DType::u64, DType::bf16, DType::f8e4m3,
                                 DType::i4,  DType::u4,  DType::i2,  DType::u2};
   constexpr DType kOthers[] = {DType::boolean, DType::f8e5m2, DType::c64, DType::f64};
   const bool complex = op == ReduceKind::sum || op == ReduceKind::mean || op == ReduceKind::prod;
-  const DType type = complex && rng() % 8 == 0         ? DType::c64
-                     : floats_only(op)                 ? pick(rng, kFloats)
+  const DType type = complex && rng() % 8 == 0        ? DType::c64
+                     : floats_only(op)                ? pick(rng, kFloats)
                      : is_logic(op) && rng() % 3 == 0 ? pick(rng, kOthers)
-                                                       : pick(rng, kNumbers);
+                                                      : pick(rng, kNumbers);
   const Shape shape = random_shape(rng);
   std::vector<int> axes;
   for (int d = 0; d < shape.rank(); ++d) {

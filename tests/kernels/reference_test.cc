@@ -23,11 +23,33 @@ View like(const View& v, DType type) {
 }
 
 TEST(Reference, Unary) {
-  constexpr ScalarOp kUnary[] = {neg, ScalarOp::abs, sign, ScalarOp::ceil, ScalarOp::floor, ScalarOp::trunc,
-                                 ScalarOp::round, ScalarOp::sqrt, rsqrt, reciprocal, square, ScalarOp::exp,
-                                 ScalarOp::exp2, ScalarOp::log, ScalarOp::log2, ScalarOp::sin, ScalarOp::cos,
-                                 ScalarOp::tan, ScalarOp::tanh, ScalarOp::erf, sigmoid, softplus, relu, gelu_erf,
-                                 gelu_tanh, gelu_quick, silu};
+  constexpr ScalarOp kUnary[] = {neg,
+                                 ScalarOp::abs,
+                                 sign,
+                                 ScalarOp::ceil,
+                                 ScalarOp::floor,
+                                 ScalarOp::trunc,
+                                 ScalarOp::round,
+                                 ScalarOp::sqrt,
+                                 rsqrt,
+                                 reciprocal,
+                                 square,
+                                 ScalarOp::exp,
+                                 ScalarOp::exp2,
+                                 ScalarOp::log,
+                                 ScalarOp::log2,
+                                 ScalarOp::sin,
+                                 ScalarOp::cos,
+                                 ScalarOp::tan,
+                                 ScalarOp::tanh,
+                                 ScalarOp::erf,
+                                 sigmoid,
+                                 softplus,
+                                 relu,
+                                 gelu_erf,
+                                 gelu_tanh,
+                                 gelu_quick,
+                                 silu};
   cpu::Executor cpu;
   const View x = load_npy("kernels/unary_x.npy");
   const View want = load_npy("kernels/unary_y.npy");

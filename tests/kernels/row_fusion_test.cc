@@ -16,7 +16,6 @@
 namespace weft::test {
 namespace {
 
-
 enum class Kernel { softmax, log_softmax, layer, rms, group, instance };
 constexpr Kernel kKernels[] = {Kernel::softmax, Kernel::log_softmax, Kernel::layer,
                                Kernel::rms,     Kernel::group,       Kernel::instance};
@@ -39,8 +38,9 @@ struct Fused {
 
   void operator()(Stream& s, std::span<const View> in, std::span<const View> out) const {
     const std::size_t results = epilogue ? epilogue->outputs().size() : 1;
-    const kernels::Fusion work{{prologue ? &*prologue : nullptr, in.subspan(1, inputs - 1), out.subspan(results)},
-                               {epilogue ? &*epilogue : nullptr, in.subspan(inputs, operands), out.subspan(1, results - 1)}};
+    const kernels::Fusion work{
+        {prologue ? &*prologue : nullptr, in.subspan(1, inputs - 1), out.subspan(results)},
+        {epilogue ? &*epilogue : nullptr, in.subspan(inputs, operands), out.subspan(1, results - 1)}};
     const View &x = in[0], &y = out[0];
     const auto weights = in.subspan(inputs + operands);
     const auto w = scale ? std::optional(weights[0]) : std::nullopt;
@@ -62,12 +62,18 @@ struct Fused {
       return kernels::row_norm_split_rows(s, norm, *splits);
     }
     switch (kernel) {
-      case Kernel::softmax: return kernels::softmax(s, x, y, axis, work);
-      case Kernel::log_softmax: return kernels::log_softmax(s, x, y, axis, work);
-      case Kernel::layer: return kernels::layer_norm(s, x, w, b, y, axis, epsilon, work);
-      case Kernel::rms: return kernels::rms_norm(s, x, w, y, axis, epsilon, work);
-      case Kernel::group: return kernels::group_norm(s, x, w, b, y, axis, groups, epsilon, work);
-      case Kernel::instance: return kernels::instance_norm(s, x, w, b, y, axis, epsilon, work);
+      case Kernel::softmax:
+        return kernels::softmax(s, x, y, axis, work);
+      case Kernel::log_softmax:
+        return kernels::log_softmax(s, x, y, axis, work);
+      case Kernel::layer:
+        return kernels::layer_norm(s, x, w, b, y, axis, epsilon, work);
+      case Kernel::rms:
+        return kernels::rms_norm(s, x, w, y, axis, epsilon, work);
+      case Kernel::group:
+        return kernels::group_norm(s, x, w, b, y, axis, groups, epsilon, work);
+      case Kernel::instance:
+        return kernels::instance_norm(s, x, w, b, y, axis, epsilon, work);
     }
   }
 };
@@ -99,8 +105,8 @@ Expression gated(DType operand, DType type, std::optional<DType> second = {}) {
 Expression random_expression(Rng& rng, std::span<const DType> inputs, DType type, std::optional<DType> second,
                              bool exact) {
   using enum ScalarOp;
-  const std::vector<ScalarOp> unary = exact ? std::vector{neg, abs, relu}
-                                            : std::vector{neg, abs, relu, tanh, sigmoid, silu, square, sin};
+  const std::vector<ScalarOp> unary =
+      exact ? std::vector{neg, abs, relu} : std::vector{neg, abs, relu, tanh, sigmoid, silu, square, sin};
   const std::vector<ScalarOp> binary = exact ? std::vector{max, min} : std::vector{max, min, add, sub, mul};
   Expression e;
   std::vector<int> values;
@@ -127,7 +133,7 @@ Expression random_expression(Rng& rng, std::span<const DType> inputs, DType type
 constexpr std::size_t kMaxBuffers = 8;  // the limit of every device
 
 constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16};
-constexpr DType kAny[] = {DType::f32, DType::f32, DType::f16, DType::bf16,    DType::i8,
+constexpr DType kAny[] = {DType::f32, DType::f32, DType::f16, DType::bf16,   DType::i8,
                           DType::u8,  DType::i32, DType::i64, DType::boolean};
 
 const bool registered = differential("row_fusion", [](Rng& rng) {
@@ -238,7 +244,9 @@ TEST_P(RowFusionTest, OfAllKernels) {
 
 TEST_P(RowFusionTest, TypesAndLayouts) {
   for (const Kernel kernel : {Kernel::softmax, Kernel::layer}) {
-    for (const auto& [a, b] : {std::pair{DType::f16, DType::f32}, {DType::u8, DType::bf16}, {DType::f32, DType::i64},
+    for (const auto& [a, b] : {std::pair{DType::f16, DType::f32},
+                               {DType::u8, DType::bf16},
+                               {DType::f32, DType::i64},
                                {DType::i4, DType::f16}}) {
       for (const Kind kind : {Kind::dense, Kind::transposed, Kind::sliced, Kind::reversed}) {
         const Shape shape{8, 24};
@@ -265,14 +273,20 @@ TEST_P(RowFusionTest, TypesAndLayouts) {
 TEST_P(RowFusionTest, InParts) {
   for (const Kernel kernel : kKernels) {
     const bool channels = kernel == Kernel::group || kernel == Kernel::instance;
-    for (const auto& [shape, kind] : {std::pair{Shape{2, 4, 2048}, Kind::dense}, {{2, 4, 1100}, Kind::dense},
-                                      {{3, 2, 333}, Kind::dense}, {{8, 4, 160}, Kind::transposed}}) {
+    for (const auto& [shape, kind] : {std::pair{Shape{2, 4, 2048}, Kind::dense},
+                                      {{2, 4, 1100}, Kind::dense},
+                                      {{3, 2, 333}, Kind::dense},
+                                      {{8, 4, 160}, Kind::transposed}}) {
       for (const bool look_back : {false, true}) {
         for (const std::uint32_t spin_limit : {0u, 4096u}) {
           if (spin_limit == 0 && (!look_back || shape[2] != 1100)) continue;
           Fused f{.kernel = kernel, .axis = channels ? 1 : 2, .groups = 2, .inputs = 2};
-          f.splits = kernels::SplitForm{.threads = 32, .register_steps = 4, .interleave = 2, .look_back = look_back,
-                                       .spin_limit = spin_limit, .tiles_per_split = shape[2] == 2048 ? 2u : 1u};
+          f.splits = kernels::SplitForm{.threads = 32,
+                                        .register_steps = 4,
+                                        .interleave = 2,
+                                        .look_back = look_back,
+                                        .spin_limit = spin_limit,
+                                        .tiles_per_split = shape[2] == 2048 ? 2u : 1u};
           f.scale = f.bias = !f.softmax() && kernel != Kernel::rms && shape[2] == 1100;
           const Shape weights = channels ? Shape{shape[1]} : Shape{shape[2]};
           const std::vector<View> own(f.scale ? 2 : 0, view_of(DType::f32, weights, Kind::dense, normal(4)));
@@ -318,8 +332,10 @@ TEST_P(RowFusionTest, InPlace) {
     const View x = view_of(DType::f32, shape, Kind::dense, normal(1)),
                r = view_of(DType::f32, shape, Kind::dense, normal(2));
     const View y = output(DType::f32, shape), sum = output(DType::f32, shape);
-    const Fused f{.kernel = Kernel::layer, .prologue = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32),
-                  .inputs = 2, .splits = splits};
+    const Fused f{.kernel = Kernel::layer,
+                  .prologue = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32),
+                  .inputs = 2,
+                  .splits = splits};
     cpu::Executor cpu;
     const View gpu_x = to_device(device, x), gpu_r = to_device(device, r);
     gpu::Encoder encoder(device);
@@ -340,8 +356,11 @@ TEST_P(RowFusionTest, OneDispatch) {
   const View r = to_device(device, view_of(DType::f32, shape, Kind::dense, normal(2)));
   const View y = to_device(device, output(DType::f32, shape)), sum = to_device(device, output(DType::f32, shape));
   gpu::Recording recording(device);
-  const Fused f{.kernel = Kernel::rms, .prologue = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32),
-                .epilogue = gated(DType::f32, DType::f32), .inputs = 2, .operands = 1};
+  const Fused f{.kernel = Kernel::rms,
+                .prologue = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32),
+                .epilogue = gated(DType::f32, DType::f32),
+                .inputs = 2,
+                .operands = 1};
   f(recording, std::array{x, r, r}, std::array{y, sum});
   ASSERT_EQ(recording.dispatches().size(), 1u);
   const Work& work = recording.dispatches()[0].work;

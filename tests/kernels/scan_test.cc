@@ -44,7 +44,9 @@ Case random_case(Rng& rng, int rank) {
       c.from = pick(rng, kIntegers);
       c.to = adds ? pick(rng, kIntegers) : c.from;
       break;
-    case 2: c.from = c.to = DType::c64; break;
+    case 2:
+      c.from = c.to = DType::c64;
+      break;
     case 3:
       c.from = DType::boolean;
       c.to = pick(rng, kIntegers);
@@ -67,9 +69,12 @@ Tolerance tolerance_of(const Case& c, std::int64_t n) {
   switch (c.op) {
     case ScanKind::sum:
       return {.absolute = 1e-5 * std::sqrt(length) * 4 + step * 4 * std::sqrt(length), .relative = step};
-    case ScanKind::prod: return {.absolute = 1e-30, .relative = step + 3e-7 * length};
-    case ScanKind::log_sum_exp: return {.absolute = bits(c.to) == 8 ? 0x1p-9 : 1e-5, .relative = step + 1e-5};
-    default: return {};
+    case ScanKind::prod:
+      return {.absolute = 1e-30, .relative = step + 3e-7 * length};
+    case ScanKind::log_sum_exp:
+      return {.absolute = bits(c.to) == 8 ? 0x1p-9 : 1e-5, .relative = step + 1e-5};
+    default:
+      return {};
   }
 }
 
@@ -256,9 +261,9 @@ TEST_F(ScanChunks, Rows) {
     const View x = random_view(rng, {5, 90, 128}, DType::f32, kind), y = random_view(rng, {5, 90, 128}, DType::f32);
     for (const int axis : {1, -1}) {
       if (kind == Kind::transposed && axis == -1) continue;  // a row would exceed a binding
-      both({x}, {y}, [axis](Stream& s, auto in, auto out) {
-        kernels::scan(s, kernels::ScanKind::sum, in[0], out[0], axis, {});
-      }, {.absolute = 1e-4});
+      both({x}, {y},
+           [axis](Stream& s, auto in, auto out) { kernels::scan(s, kernels::ScanKind::sum, in[0], out[0], axis, {}); },
+           {.absolute = 1e-4});
     }
   }
 }
@@ -292,9 +297,12 @@ TEST_P(ScanChunksOnDevice, RowsFarAmongOthers) {
       const View x = random_view(rng, shape, type, kind), y = random_view(rng, shape, type, kind);
       for (const bool reverse : {false, true}) {
         const kernels::ScanOptions options{.reverse = reverse};
-        both({x}, {y}, [&, axis = axis](Stream& s, auto in, auto out) {
-          kernels::scan(s, kernels::ScanKind::max, in[0], out[0], axis, options);
-        }, kSameBits);
+        both(
+            {x}, {y},
+            [&, axis = axis](Stream& s, auto in, auto out) {
+              kernels::scan(s, kernels::ScanKind::max, in[0], out[0], axis, options);
+            },
+            kSameBits);
       }
     }
   }
@@ -304,10 +312,7 @@ TEST_P(ScanChunksOnDevice, RowsFarAmongOthers) {
 TEST_F(ScanChunks, ManyLongRows) {
   const View x = random_view(rng, {3, 40000}, DType::f32), y = random_view(rng, {3, 40000}, DType::f32);
   both(
-      {x}, {y},
-      [&](Stream& s, auto in, auto out) {
-        kernels::scan(s, kernels::ScanKind::max, in[0], out[0], 0, {});
-      },
+      {x}, {y}, [&](Stream& s, auto in, auto out) { kernels::scan(s, kernels::ScanKind::max, in[0], out[0], 0, {}); },
       kSameBits);
 }
 

@@ -58,8 +58,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, SoftmaxTest, testing::ValuesIn(device_names())
                          [](const auto& i) { return i.param; });
 
 TEST_P(SoftmaxTest, Types) {
-  constexpr std::pair<DType, DType> kTypes[] = {{DType::f16, DType::f16}, {DType::bf16, DType::bf16},
-                                                {DType::f16, DType::f32}, {DType::f32, DType::bf16}};
+  constexpr std::pair<DType, DType> kTypes[] = {
+      {DType::f16, DType::f16}, {DType::bf16, DType::bf16}, {DType::f16, DType::f32}, {DType::f32, DType::bf16}};
   for (const auto& [x, y] : kTypes) {
     check({5, 24}, -1, x, y, Kind::dense, Kind::dense);
     check({5, 13}, -1, x, y, Kind::dense, Kind::dense);
@@ -223,12 +223,13 @@ TEST_P(SoftmaxTest, UnalignedRows) {
       const View wide = view_of(DType::f32, shape, x_kind, normal(n));
       const std::string what = std::format("{} rows of {}", name(type), n);
       const auto softmax = [&](const View& from, bool log, const std::optional<kernels::RowForm>& form) {
-        run_both(device, std::array{from}, std::array{output(type, shape, y_kind)},
-                 [&](Stream& s, auto in, auto out) {
-                   if (form) return softmax_in_form(s, in[0], out[0], 1, log, *form);
-                   softmax_of(s, log, in[0], out[0], 1);
-                 },
-                 kLogTolerance, what + (log ? ", log" : ""));
+        run_both(
+            device, std::array{from}, std::array{output(type, shape, y_kind)},
+            [&](Stream& s, auto in, auto out) {
+              if (form) return softmax_in_form(s, in[0], out[0], 1, log, *form);
+              softmax_of(s, log, in[0], out[0], 1);
+            },
+            kLogTolerance, what + (log ? ", log" : ""));
       };
       softmax(x, even, {});
       softmax(wide, !even, {});
@@ -237,9 +238,10 @@ TEST_P(SoftmaxTest, UnalignedRows) {
       }
       // In place: one half of a word is read while the other is stored.
       const View both = view_of(type, shape, x_kind, normal(6));
-      run_both(device, std::array{both}, std::array{both},
-               [&](Stream& s, auto in, auto out) { kernels::softmax(s, in[0], out[0], 1); }, kLogTolerance,
-               what + ", in place");
+      run_both(
+          device, std::array{both}, std::array{both},
+          [&](Stream& s, auto in, auto out) { kernels::softmax(s, in[0], out[0], 1); }, kLogTolerance,
+          what + ", in place");
     }
   }
 }
@@ -252,27 +254,30 @@ TEST_P(SoftmaxTest, ColumnsOfPackedPairs) {
       const View x = view_of(type, shape, Kind::dense, normal(3, 0, 2));
       const std::string what = weft::to_string(x);
       for (const bool log : {false, true}) {
-        run_both(device, std::array{x}, std::array{output(type, shape)},
-                 [&](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], 0); },
-                 kLogTolerance, what);
+        run_both(
+            device, std::array{x}, std::array{output(type, shape)},
+            [&](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], 0); }, kLogTolerance, what);
         // In place they must not overlap.
         const View both = view_of(type, shape, Kind::dense, normal(4));
-        run_both(device, std::array{both}, std::array{both},
-                 [&](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], 0); },
-                 kLogTolerance, what + " in place");
+        run_both(
+            device, std::array{both}, std::array{both},
+            [&](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], 0); }, kLogTolerance,
+            what + " in place");
       }
       // An odd number of columns: all but one.
       View most = x, most_of_y = output(type, shape);
       most.layout.shape[1] -= 1;
       most_of_y.layout.shape[1] -= 1;
-      run_both(device, std::array{most}, std::array{most_of_y},
-               [&](Stream& s, auto in, auto out) { softmax_of(s, false, in[0], out[0], 0); },
-               kLogTolerance, what + " but one column");
+      run_both(
+          device, std::array{most}, std::array{most_of_y},
+          [&](Stream& s, auto in, auto out) { softmax_of(s, false, in[0], out[0], 0); }, kLogTolerance,
+          what + " but one column");
       for (const kernels::SplitForm& form : {kernels::SplitForm{32, 3, 2, false}, {64, 4, 4, true}}) {
         for (const bool log : {false, true}) {
-          run_both(device, std::array{x}, std::array{output(type, shape)},
-                   [&](Stream& s, auto in, auto out) { softmax_split_rows(s, in[0], out[0], 0, log, form); },
-                   kLogTolerance, what + " in parts");
+          run_both(
+              device, std::array{x}, std::array{output(type, shape)},
+              [&](Stream& s, auto in, auto out) { softmax_split_rows(s, in[0], out[0], 0, log, form); }, kLogTolerance,
+              what + " in parts");
         }
       }
     }
@@ -313,9 +318,10 @@ TEST_P(SoftmaxTest, NaNsOfAnyBits) {
       set_element_bits(x, column * 8 * columns + column, column == 20 ? 0xffff : 0x7fff);
     }
     for (const bool log : {false, true}) {
-      run_both(device, std::array{x}, std::array{output(DType::bf16, {400, columns})},
-               [&](Stream& s, auto in, auto out) { softmax_split_rows(s, in[0], out[0], 0, log, form); },
-               kLogTolerance, std::format("{} columns, log {}", columns, log));
+      run_both(
+          device, std::array{x}, std::array{output(DType::bf16, {400, columns})},
+          [&](Stream& s, auto in, auto out) { softmax_split_rows(s, in[0], out[0], 0, log, form); }, kLogTolerance,
+          std::format("{} columns, log {}", columns, log));
     }
   }
 }
@@ -330,9 +336,10 @@ TEST_P(SoftmaxTest, LogSoftmaxOfTailsInOtherSplits) {
         const std::int64_t row = i / 128, column = i % 128;
         return row == 0 ? 0.0 : row < 736 ? -30.0 : tail - static_cast<double>(column) / 128;
       });
-      run_both(device, std::array{x}, std::array{output(DType::f16, x.shape())},
-               [&](Stream& s, auto in, auto out) { softmax_split_rows(s, in[0], out[0], 0, true, form); },
-               {.ulp = 1, .absolute = 5e-7, .relative = 0}, std::format("tail {}, {} beside", tail, form.interleave));
+      run_both(
+          device, std::array{x}, std::array{output(DType::f16, x.shape())},
+          [&](Stream& s, auto in, auto out) { softmax_split_rows(s, in[0], out[0], 0, true, form); },
+          {.ulp = 1, .absolute = 5e-7, .relative = 0}, std::format("tail {}, {} beside", tail, form.interleave));
     }
   }
 }
@@ -340,8 +347,8 @@ TEST_P(SoftmaxTest, LogSoftmaxOfTailsInOtherSplits) {
 // Split columns of packed pairs, whose splits exchange maximum and sum in one word: as wide as on an H200 and narrower;
 // also with a spin limit that is reached.
 TEST_P(SoftmaxTest, SplitColumnsOfPackedPairs) {
-  for (const kernels::SplitForm& form : {kernels::SplitForm{64, 3, 4, true}, {256, 47, 32, true},
-                                         {128, 5, 8, true, 2}, {128, 5, 8, true, 0}}) {
+  for (const kernels::SplitForm& form :
+       {kernels::SplitForm{64, 3, 4, true}, {256, 47, 32, true}, {128, 5, 8, true, 2}, {128, 5, 8, true, 0}}) {
     for (const DType x : {DType::f16, DType::bf16}) {
       for (const DType y : {DType::f16, DType::bf16}) {
         const bool few = form.register_steps == 3;
@@ -502,10 +509,11 @@ TEST_F(SoftmaxChunks, LongRows) {
        {Case{{100000}, 0, DType::f32}, Case{{3, 40000}, 1, DType::f16}, Case{{30000, 4}, 0, DType::f32}}) {
     for (const bool log : {false, true}) {
       const View x = random_view(rng, c.shape, c.type), y = random_view(rng, c.shape, c.type);
-      both({x}, {y}, [&](Stream& s, auto in, auto out) {
-        log ? kernels::log_softmax(s, in[0], out[0], c.axis)
-            : kernels::softmax(s, in[0], out[0], c.axis);
-      }, {.ulp = 64, .absolute = log ? 1e-4 : 1e-9});
+      both({x}, {y},
+           [&](Stream& s, auto in, auto out) {
+             log ? kernels::log_softmax(s, in[0], out[0], c.axis) : kernels::softmax(s, in[0], out[0], c.axis);
+           },
+           {.ulp = 64, .absolute = log ? 1e-4 : 1e-9});
     }
   }
 }
@@ -517,9 +525,8 @@ TEST_P(SoftmaxChunksOnDevice, RowsFarAmongOthers) {
                                           {Shape{3, 5, 9001}, 0, Kind::sliced}}) {
     for (const DType type : {DType::f32, DType::f16}) {
       const View x = random_view(rng, shape, type, kind), y = random_view(rng, shape, type, kind);
-      both({x}, {y}, [&, axis = axis](Stream& s, auto in, auto out) {
-        kernels::softmax(s, in[0], out[0], axis);
-      }, {.ulp = 64, .absolute = 1e-9});
+      both({x}, {y}, [&, axis = axis](Stream& s, auto in, auto out) { kernels::softmax(s, in[0], out[0], axis); },
+           {.ulp = 64, .absolute = 1e-9});
     }
   }
 }
@@ -527,9 +534,8 @@ TEST_P(SoftmaxChunksOnDevice, RowsFarAmongOthers) {
 // Many rows, each longer than a binding: the partial results of their chunks must fit a binding, too.
 TEST_F(SoftmaxChunks, ManyLongRows) {
   const View x = random_view(rng, {3, 40000}, DType::f32), y = random_view(rng, {3, 40000}, DType::f32);
-  both({x}, {y}, [&](Stream& s, auto in, auto out) {
-    kernels::softmax(s, in[0], out[0], 0);
-  }, {.ulp = 64, .absolute = 1e-9});
+  both({x}, {y}, [&](Stream& s, auto in, auto out) { kernels::softmax(s, in[0], out[0], 0); },
+       {.ulp = 64, .absolute = 1e-9});
 }
 
 }  // namespace

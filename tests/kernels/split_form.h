@@ -27,7 +27,8 @@ inline kernels::SplitForm random_split_form(Rng& rng) {
 }
 
 inline kernels::RowForm random_row_form(Rng& rng) {
-  return {.threads_per_row = 1u << random_int(rng, 0, 7), .interleave = 1u << random_int(rng, 0, 4),
+  return {.threads_per_row = 1u << random_int(rng, 0, 7),
+          .interleave = 1u << random_int(rng, 0, 4),
           .register_steps = static_cast<std::uint32_t>(random_int(rng, 0, 9))};
 }
 

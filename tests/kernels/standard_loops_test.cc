@@ -40,8 +40,15 @@ void expect_products(const PanelLoops<Sum>& loops, int type, Numbers& number) {
         std::vector<T> packed(static_cast<std::size_t>(loops.width * depth));
         loops.pack[type](b.data(), depth, depth, cols, loops.width, packed.data());
 
-        PanelRun<Sum> run{.a = a.data(), .a_row = depth, .b = packed.data(), .b_row = loops.width, .pitch = pitch,
-                     .rows = rows, .cols = cols, .depth = depth, .add = add};
+        PanelRun<Sum> run{.a = a.data(),
+                          .a_row = depth,
+                          .b = packed.data(),
+                          .b_row = loops.width,
+                          .pitch = pitch,
+                          .rows = rows,
+                          .cols = cols,
+                          .depth = depth,
+                          .add = add};
         std::vector<Sum> by_panel = start, by_dots = start;
         run.y = by_panel.data();
         loops.panel[type](run);
@@ -146,10 +153,22 @@ void expect_attention(int size, std::int64_t keys, std::int64_t dim, std::int64_
     first[static_cast<std::size_t>(i)] = i % 3;
     end[static_cast<std::size_t>(i)] = i == 5 ? i % 3 : static_cast<std::int32_t>(keys) - i % 2;  // query 5 sees none
   }
-  Block b{.size = size, .begin = 0, .end = keys, .dim = dim, .value_dim = value_dim, .k = k.data(), .v = v.data(),
-          .k_stride = dim, .v_stride = value_dim, .q = q.data(), .o = o.data(), .scores = scores.data(),
-          .key_bias = options.key_bias ? key_bias.data() : nullptr, .bias = options.bias ? bias.data() : nullptr,
-          .seen_first = options.hides ? first.data() : nullptr, .seen_end = options.hides ? end.data() : nullptr};
+  Block b{.size = size,
+          .begin = 0,
+          .end = keys,
+          .dim = dim,
+          .value_dim = value_dim,
+          .k = k.data(),
+          .v = v.data(),
+          .k_stride = dim,
+          .v_stride = value_dim,
+          .q = q.data(),
+          .o = o.data(),
+          .scores = scores.data(),
+          .key_bias = options.key_bias ? key_bias.data() : nullptr,
+          .bias = options.bias ? bias.data() : nullptr,
+          .seen_first = options.hides ? first.data() : nullptr,
+          .seen_end = options.hides ? end.data() : nullptr};
   run(b);
   for (int i = 0; i < size; ++i) {
     const auto lane = static_cast<std::size_t>(i);
@@ -170,7 +189,8 @@ void expect_attention(int size, std::int64_t keys, std::int64_t dim, std::int64_
     for (std::int64_t d = 0; d < value_dim; ++d) {
       double sum = 0;
       for (std::int64_t j = 0; j < keys; ++j) {
-        sum += weights[static_cast<std::size_t>(j)] * static_cast<double>(v[static_cast<std::size_t>(j * value_dim + d)]);
+        sum +=
+            weights[static_cast<std::size_t>(j)] * static_cast<double>(v[static_cast<std::size_t>(j * value_dim + d)]);
       }
       ASSERT_NEAR(o[static_cast<std::size_t>(d * size + i)], total > 0 ? sum / total : 0, 1e-5)
           << "query " << i << " of " << size << ", column " << d << ", " << keys << " keys of " << dim;

@@ -55,10 +55,18 @@ TEST(KernelTable, EachHasAGenerator) {
 
 // The names of NumPy, PyTorch and ONNX.
 TEST(KernelTable, OtherNamesThatPeopleKnow) {
-  for (const auto& [other, name] :
-       {std::pair("sum", "reduce_sum"), {"mean", "reduce_mean"}, {"any", "reduce_any"}, {"var", "variance"},
-        {"std", "deviation"}, {"logsumexp", "reduce_log_sum_exp"}, {"reduce_argmax", "argmax"}, {"clip", "clamp"},
-        {"concatenate", "concat"}, {"take", "gather"}, {"cummax", "scan_max"}, {"invert", "bitwise_not"}}) {
+  for (const auto& [other, name] : {std::pair("sum", "reduce_sum"),
+                                    {"mean", "reduce_mean"},
+                                    {"any", "reduce_any"},
+                                    {"var", "variance"},
+                                    {"std", "deviation"},
+                                    {"logsumexp", "reduce_log_sum_exp"},
+                                    {"reduce_argmax", "argmax"},
+                                    {"clip", "clamp"},
+                                    {"concatenate", "concat"},
+                                    {"take", "gather"},
+                                    {"cummax", "scan_max"},
+                                    {"invert", "bitwise_not"}}) {
     ASSERT_NE(kernels::find(other), nullptr) << other;
     EXPECT_EQ(kernels::find(other)->name, name);
   }
@@ -176,10 +184,10 @@ TEST(KernelTable, KnowsOtherNames) {
     return k ? k->name : "none";
   };
   const std::pair<const char*, const char*> kNames[] = {
-      {"rint", "round"},  {"where", "select"},         {"gelu", "gelu_erf"},
-      {"cast", "copy"},   {"maximum", "max"},          {"take_along_axis", "gather_elements"},
-      {"fmod", "rem"},    {"cumsum", "scan_sum"},      {"put_along_axis", "scatter_elements"},
-      {"tril", "tril"},   {"triu", "triu"},            {"argsort", "argsort"}};
+      {"rint", "round"}, {"where", "select"},    {"gelu", "gelu_erf"},
+      {"cast", "copy"},  {"maximum", "max"},     {"take_along_axis", "gather_elements"},
+      {"fmod", "rem"},   {"cumsum", "scan_sum"}, {"put_along_axis", "scatter_elements"},
+      {"tril", "tril"},  {"triu", "triu"},       {"argsort", "argsort"}};
   for (const auto& [other, name] : kNames) EXPECT_EQ(name_of(other), name) << other;
   std::set<std::string> names;
   for (const kernels::KernelInfo& k : kernels::table()) names.insert(k.name);

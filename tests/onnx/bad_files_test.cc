@@ -378,7 +378,10 @@ TEST_F(OnnxBadFiles, OperatorsOfTheProgramsOwn) {
   };
   EXPECT_THAT(thrown_by([&] { load(relu, own).run({{"x", x}}); }), HasSubstr("the attribute n is missing"));
   own[0].make = [](const onnx::OperatorCall&) { return std::vector<Tensor>{}; };
-  EXPECT_THAT(thrown_by([&] { load(relu, own).run({{"x", x}}); }), HasSubstr("Unsupported: onnx: 1 of 1 nodes of '' need what Weft does not have:\n  node 'y' (Relu): it has 0 results"));
+  EXPECT_THAT(
+      thrown_by([&] { load(relu, own).run({{"x", x}}); }),
+      HasSubstr(
+          "Unsupported: onnx: 1 of 1 nodes of '' need what Weft does not have:\n  node 'y' (Relu): it has 0 results"));
   own[0].make = [](const onnx::OperatorCall&) { return std::vector<Tensor>(1); };
   EXPECT_THAT(thrown_by([&] { load(relu, own).run({{"x", x}}); }), HasSubstr("is an undefined Tensor"));
   own[0].make = {};

@@ -1,5 +1,5 @@
-// Models of ONNX: stages of what depends on data, loops and branches, shapes that are kept, weights, and what is refused.
-// The operators themselves are held to ONNX's own test data (weft check onnx).
+// Models of ONNX: stages of what depends on data, loops and branches, shapes that are kept, weights, and what is
+// refused. The operators themselves are held to ONNX's own test data (weft check onnx).
 #include "weft/onnx.h"
 
 #include <gmock/gmock.h>
@@ -59,7 +59,8 @@ class OnnxModel : public OnDevice {
   static WireWriter floats(std::string_view name, std::initializer_list<std::int64_t> dims, std::vector<float> values) {
     return onnx_tensor<float>(name, ElementType::f32, std::span(dims.begin(), dims.size()), values);
   }
-  static WireWriter integers(std::string_view name, std::initializer_list<std::int64_t> dims, std::vector<std::int64_t> values) {
+  static WireWriter integers(std::string_view name, std::initializer_list<std::int64_t> dims,
+                             std::vector<std::int64_t> values) {
     return onnx_tensor<std::int64_t>(name, ElementType::i64, std::span(dims.begin(), dims.size()), values);
   }
 };
@@ -69,7 +70,8 @@ TEST_P(OnnxModel, WeightsAndShapes) {
   // relu(x @ w + b), with the rows flattened by arithmetic of shapes as exporters write it.
   G g;
   g.input("x", ElementType::f32, {-1, 2, 2}).output("y", ElementType::f32, {-1, 3});
-  g.initializer(floats("w", {4, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1, -1, -1, -1})).initializer(floats("b", {3}, {0.5f, 0, -0.5f}));
+  g.initializer(floats("w", {4, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1, -1, -1, -1}))
+      .initializer(floats("b", {3}, {0.5f, 0, -0.5f}));
   g.initializer(integers("first", {1}, {0})).initializer(integers("rest", {1}, {-1}));
   g.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "first"}, {"n"});
   g.node("Concat", {"n", "rest"}, {"to"}, {G::integer("axis", 0)}).node("Reshape", {"x", "to"}, {"flat"});
@@ -112,8 +114,10 @@ TEST_P(OnnxModel, Branches) {
     G then, otherwise, g;
     then.output("a", ElementType::f32, {-1}).node("Add", {"x", "x"}, {"a"});
     otherwise.output("b", ElementType::f32, {-1});
-    if (same) otherwise.node("Neg", {"x"}, {"b"});
-    else otherwise.node("Concat", {"x", "x"}, {"b"}, {G::integer("axis", 0)});
+    if (same)
+      otherwise.node("Neg", {"x"}, {"b"});
+    else
+      otherwise.node("Concat", {"x", "x"}, {"b"}, {G::integer("axis", 0)});
     g.input("x", ElementType::f32, {2}).output("y", ElementType::f32, {-1});
     g.initializer(floats("zero", {}, {0}));
     g.node("ReduceSum", {"x"}, {"s"}, {G::integer("keepdims", 0)}).node("Greater", {"s", "zero"}, {"c"});
@@ -136,7 +140,9 @@ TEST_P(OnnxModel, Branches) {
 TEST_P(OnnxModel, Loops) {
   G body;
   body.input("i", ElementType::i64, {}).input("go", ElementType::boolean, {}).input("c", ElementType::f32, {2});
-  body.output("go_on", ElementType::boolean, {}).output("next", ElementType::f32, {2}).output("seen", ElementType::f32, {2});
+  body.output("go_on", ElementType::boolean, {})
+      .output("next", ElementType::f32, {2})
+      .output("seen", ElementType::f32, {2});
   body.node("Identity", {"go"}, {"go_on"}).node("Add", {"c", "x"}, {"next"}).node("Mul", {"next", "next"}, {"seen"});
   for (const std::int64_t turns : {0, 3, 9}) {
     G g;
@@ -340,28 +346,36 @@ TEST_P(OnnxModel, DerivativesAndTraces) {
 TEST_P(OnnxModel, LstmClips) {
   G g;
   g.input("x", ElementType::f32, {1, 1, 1}).input("c", ElementType::f32, {1, 1, 1});
-  g.output("y", ElementType::f32, {1, 1, 1, 1}).output("h", ElementType::f32, {1, 1, 1}).output("c1", ElementType::f32, {1, 1, 1});
+  g.output("y", ElementType::f32, {1, 1, 1, 1})
+      .output("h", ElementType::f32, {1, 1, 1})
+      .output("c1", ElementType::f32, {1, 1, 1});
   g.initializer(floats("w", {1, 4, 1}, {5, 5, 5, 5})).initializer(floats("r", {1, 4, 1}, {0, 0, 0, 0}));
   g.initializer(floats("h0", {1, 1, 1}, {0}));
-  g.node("LSTM", {"x", "w", "r", "", "", "h0", "c"}, {"y", "h", "c1"}, {G::integer("hidden_size", 1), G::number("clip", 0.5f)});
+  g.node("LSTM", {"x", "w", "r", "", "", "h0", "c"}, {"y", "h", "c1"},
+         {G::integer("hidden_size", 1), G::number("clip", 0.5f)});
   const std::vector<Tensor> y = model(g).run({{"x", ones({1, 1, 1})}, {"c", full({1, 1, 1}, 3.0f)}});
   const double gate = 1 / (1 + std::exp(-0.5)), cell = gate * 3 + gate * std::tanh(0.5);
   EXPECT_NEAR(y[2].item<float>(), cell, 1e-6);
   EXPECT_NEAR(y[1].item<float>(), gate * std::tanh(cell), 1e-6);
 }
 
-// Sequences of different lengths behind each other in a batch: what is behind the end of one counts for none of its queries,
-// and queries behind the end see what the last one sees.
+// Sequences of different lengths behind each other in a batch: what is behind the end of one counts for none of its
+// queries, and queries behind the end see what the last one sees.
 TEST_P(OnnxModel, GroupQueryAttentionOfPaddedSequences) {
   G g;
-  g.input("q", ElementType::f32, {2, 4, 32}).input("k", ElementType::f32, {2, 4, 16}).input("v", ElementType::f32, {2, 4, 16});
+  g.input("q", ElementType::f32, {2, 4, 32})
+      .input("k", ElementType::f32, {2, 4, 16})
+      .input("v", ElementType::f32, {2, 4, 16});
   g.input("lengths", ElementType::i32, {2}).output("y", ElementType::f32, {2, 4, 32});
   g.output("k1", ElementType::f32, {2, 1, 4, 16}).output("v1", ElementType::f32, {2, 1, 4, 16});
-  g.initializer(onnx_tensor<std::int32_t>("total", ElementType::i32, std::vector<std::int64_t>{}, std::vector<std::int32_t>{4}));
+  g.initializer(
+      onnx_tensor<std::int32_t>("total", ElementType::i32, std::vector<std::int64_t>{}, std::vector<std::int32_t>{4}));
   g.node("GroupQueryAttention", {"q", "k", "v", "", "", "lengths", "total"}, {"y", "k1", "v1"},
          {G::integer("num_heads", 2), G::integer("kv_num_heads", 1)}, "com.microsoft");
   const onnx::Model m = model(g);
-  const auto values = [](std::int64_t width, double step) { return sin(arange(0, 8 * width, 1, DType::f32) * step).reshape({2, 4, width}); };
+  const auto values = [](std::int64_t width, double step) {
+    return sin(arange(0, 8 * width, 1, DType::f32) * step).reshape({2, 4, width});
+  };
   const Tensor q = values(32, 0.7), k = values(16, 0.3), v = values(16, 0.5), lengths = tensor({3, 1}, DType::i32);
   const Tensor y = m.run({{"q", q}, {"k", k}, {"v", v}, {"lengths", lengths}})[0];
   // The second sequence has two keys; others may be anything.
@@ -371,8 +385,8 @@ TEST_P(OnnxModel, GroupQueryAttentionOfPaddedSequences) {
   EXPECT_NE(slice(y, 0, 0, 1).to_vector<float>(), slice(z, 0, 0, 1).to_vector<float>());
 }
 
-// What stands between QuantizeLinear and DequantizeLinear becomes a convolution of integers: its result is exact, however the
-// sums of floats would round.
+// What stands between QuantizeLinear and DequantizeLinear becomes a convolution of integers: its result is exact,
+// however the sums of floats would round.
 TEST_P(OnnxModel, QuantizedConvolutionsAreOfIntegers) {
   constexpr std::int64_t channels = 256, size = 6;
   G g;
@@ -380,9 +394,12 @@ TEST_P(OnnxModel, QuantizedConvolutionsAreOfIntegers) {
   std::vector<std::int8_t> w(8 * channels * 9);
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<std::int8_t>(i * 37 % 255 - 127);
   g.initializer(onnx_tensor<std::int8_t>("w", ElementType::i8, std::vector<std::int64_t>{8, channels, 3, 3}, w));
-  g.initializer(floats("xs", {}, {0.1f})).initializer(floats("ws", {8}, {1, 2, 3, 4, 5, 6, 7, 8})).initializer(floats("ys", {}, {3000}));
+  g.initializer(floats("xs", {}, {0.1f}))
+      .initializer(floats("ws", {8}, {1, 2, 3, 4, 5, 6, 7, 8}))
+      .initializer(floats("ys", {}, {3000}));
   g.initializer(onnx_tensor("xz", ElementType::u8, std::vector<std::int64_t>{}, std::string_view("\x80", 1)));
-  g.initializer(onnx_tensor("wz", ElementType::i8, std::vector<std::int64_t>{8}, std::string_view("\0\0\0\0\0\0\0\0", 8)));
+  g.initializer(
+      onnx_tensor("wz", ElementType::i8, std::vector<std::int64_t>{8}, std::string_view("\0\0\0\0\0\0\0\0", 8)));
   g.node("QuantizeLinear", {"x", "xs", "xz"}, {"xq"}).node("DequantizeLinear", {"xq", "xs", "xz"}, {"xd"});
   g.node("DequantizeLinear", {"w", "ws", "wz"}, {"wd"}, {G::integer("axis", 0)});
   g.node("Conv", {"xd", "wd"}, {"s"}, {G::integers("pads", {1, 1, 1, 1})});
@@ -390,7 +407,8 @@ TEST_P(OnnxModel, QuantizedConvolutionsAreOfIntegers) {
   const onnx::Model m = model(g);
   std::vector<float> x(channels * size * size);
   std::vector<int> q(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) q[i] = static_cast<int>(i * 101 % 256), x[i] = static_cast<float>(q[i] - 128) * 0.1f;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    q[i] = static_cast<int>(i * 101 % 256), x[i] = static_cast<float>(q[i] - 128) * 0.1f;
   const Tensor y = only(m, {{"x", tensor(x).reshape({1, channels, size, size})}});
   const std::vector<int> given = y.to_vector<int>();
   for (std::int64_t o = 0; o < 8; ++o) {
@@ -406,7 +424,8 @@ TEST_P(OnnxModel, QuantizedConvolutionsAreOfIntegers) {
       }
       const float scaled = static_cast<float>(sum) * (0.1f * static_cast<float>(o + 1));
       const float rounded = std::nearbyint(scaled / 3000.0f) + 128;
-      EXPECT_EQ(given[static_cast<std::size_t>(o * size * size + i)], std::clamp(static_cast<int>(rounded), 0, 255)) << o << " " << i;
+      EXPECT_EQ(given[static_cast<std::size_t>(o * size * size + i)], std::clamp(static_cast<int>(rounded), 0, 255))
+          << o << " " << i;
     }
   }
 }
@@ -419,10 +438,16 @@ TEST_P(OnnxModel, TfIdf) {
     WireWriter weights;
     for (const float w : {1.0f, 2.0f, 3.0f, 4.0f}) weights.number(7, w);
     g.node("TfIdfVectorizer", {"x"}, {"y"},
-           {G::text("mode", mode), G::integer("min_gram_length", 1), G::integer("max_gram_length", 2),
-            G::integer("max_skip_count", skips), G::integers("pool_int64s", {2, 3, 5, 4, 5, 6}), G::integers("ngram_counts", {0, 2}),
-            G::integers("ngram_indexes", {3, 0, 1, 2}), {"weights", weights.integer(20, 6)}});
-    return only(model(g), {{"x", tensor({2, 5, 9, 4, 5, 6, 3, 3, 5, 5, 4, 4}, DType::i64).reshape({2, 6})}}).to_vector<float>();
+           {G::text("mode", mode),
+            G::integer("min_gram_length", 1),
+            G::integer("max_gram_length", 2),
+            G::integer("max_skip_count", skips),
+            G::integers("pool_int64s", {2, 3, 5, 4, 5, 6}),
+            G::integers("ngram_counts", {0, 2}),
+            G::integers("ngram_indexes", {3, 0, 1, 2}),
+            {"weights", weights.integer(20, 6)}});
+    return only(model(g), {{"x", tensor({2, 5, 9, 4, 5, 6, 3, 3, 5, 5, 4, 4}, DType::i64).reshape({2, 6})}})
+        .to_vector<float>();
   };
   EXPECT_THAT(counts("TF", 0), ElementsAre(0, 0, 1, 1, 2, 1, 0, 0));
   EXPECT_THAT(counts("TF", 1), ElementsAre(0, 1, 1, 1, 2, 3, 0, 0));
@@ -435,12 +460,14 @@ TEST_P(OnnxModel, DynamicQuantizeLstm) {
   constexpr std::int64_t hidden = 2;
   G g;
   g.input("x", ElementType::f32, {2, 1, 1}).output("y", ElementType::f32, {2, 1, 1, hidden});
-  std::vector<std::int8_t> w{50, -60, 70, 80, -90, 100, 110, -120}, r{10, 20, -30, 40, 50, -60, 70, 80, 90, 100, -110, 120, 13, 24, 35, -46};
+  std::vector<std::int8_t> w{50, -60, 70, 80, -90, 100, 110, -120},
+      r{10, 20, -30, 40, 50, -60, 70, 80, 90, 100, -110, 120, 13, 24, 35, -46};
   g.initializer(onnx_tensor<std::int8_t>("w", ElementType::i8, std::vector<std::int64_t>{1, 1, 8}, w));
   g.initializer(onnx_tensor<std::int8_t>("r", ElementType::i8, std::vector<std::int64_t>{1, hidden, 8}, r));
   g.initializer(floats("s", {1}, {0.01f}));
   g.initializer(onnx_tensor("z", ElementType::i8, std::vector<std::int64_t>{1}, std::string_view("\0", 1)));
-  g.node("DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", "s", "z", "s", "z"}, {"y"}, {G::integer("hidden_size", hidden)}, "com.microsoft");
+  g.node("DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", "s", "z", "s", "z"}, {"y"},
+         {G::integer("hidden_size", hidden)}, "com.microsoft");
   const std::vector<float> y = only(model(g), {{"x", tensor({1.3f, -0.7f}).reshape({2, 1, 1})}}).to_vector<float>();
   const auto rounded = [](std::vector<double> v) {
     const double low = std::min(0.0, *std::ranges::min_element(v)), high = std::max(0.0, *std::ranges::max_element(v));
@@ -489,7 +516,8 @@ TEST_P(OnnxModel, Fallback) {
   EXPECT_THAT(y[1].to_vector<double>(), testing::Each(2.0));
   EXPECT_EQ(device_of(y[1]), device);
   const std::size_t compiled = m.compilations();
-  EXPECT_THAT(m.run({{"x", ones({3})}})[1].to_vector<double>(), testing::Each(testing::DoubleNear(2 * std::exp(1.0), 1e-6)));
+  EXPECT_THAT(m.run({{"x", ones({3})}})[1].to_vector<double>(),
+              testing::Each(testing::DoubleNear(2 * std::exp(1.0), 1e-6)));
   EXPECT_EQ(m.compilations(), compiled) << "the stages of a shape are kept";
   EXPECT_EQ(m.reads(), 0u);
   std::vector<std::string> ops;
@@ -502,7 +530,8 @@ TEST_P(OnnxModel, Fallback) {
   EXPECT_THAT(ops, testing::IsSupersetOf({"Add", "Sqrt"}));
   EXPECT_THAT(ops, testing::Not(testing::Contains(testing::AnyOf("Exp", "Mul"))));
   const std::string refused = refused_by([&] { model(g).run({{"x", zeros({3})}}); });
-  EXPECT_THAT(refused, testing::AllOf(HasSubstr("node 'z' (Add): "), HasSubstr("node 'r' (Sqrt): "), HasSubstr("f64 [3]")));
+  EXPECT_THAT(refused,
+              testing::AllOf(HasSubstr("node 'z' (Add): "), HasSubstr("node 'r' (Sqrt): "), HasSubstr("f64 [3]")));
   EXPECT_THAT(refused, testing::Not(testing::AnyOf(HasSubstr("'e'"), HasSubstr("'y'"))));
 
   // Between the two: elements that are read, sequences, loops.
@@ -522,7 +551,8 @@ TEST_P(OnnxModel, Fallback) {
   sequence.node("SequenceMap", {"parts"}, {"twice"}, {G::graph("body", body)});
   sequence.node("ConcatFromSequence", {"twice"}, {"all"}, {G::integer("axis", 0)});
   narrow(sequence, "all", "f").node("Neg", {"f"}, {"y"});
-  EXPECT_THAT(only(with_fallback(sequence), {{"x", tensor({1.0f, 2.0f, 3.0f})}}).to_vector<float>(), ElementsAre(-2, -4, -6));
+  EXPECT_THAT(only(with_fallback(sequence), {{"x", tensor({1.0f, 2.0f, 3.0f})}}).to_vector<float>(),
+              ElementsAre(-2, -4, -6));
   G turn, loop;
   turn.input("i", ElementType::i64, {}).input("go", ElementType::boolean, {}).input("c", ElementType::f64, {2});
   turn.output("go_on", ElementType::boolean, {}).output("next", ElementType::f64, {2});
@@ -569,7 +599,8 @@ TEST_P(OnnxModel, OutputsOfTheProgram) {
   EXPECT_THAT(refused({{"z", Tensor()}}), HasSubstr("output 'z' is given an undefined Tensor"));
   EXPECT_THAT(refused({{"z", z + 1}}), HasSubstr("output 'z' is given a tensor that is not evaluated"));
   EXPECT_THAT(refused({{"z", zeros({3})}}), HasSubstr("output 'z' is given"));
-  EXPECT_THAT(refused({{"z", made(ones({4}) * 2)}}), HasSubstr("output 'z' is f32 [3], and the tensor that is given for it f32 [4]"));
+  EXPECT_THAT(refused({{"z", made(ones({4}) * 2)}}),
+              HasSubstr("output 'z' is f32 [3], and the tensor that is given for it f32 [4]"));
   EXPECT_THAT(refused({{"z", made(full({3}, 1, DType::i32) + 1)}}), HasSubstr("i32 [3]"));
   EXPECT_THAT(refused({{"z", z}, {"y", z}}), HasSubstr("outputs 'z' and 'y' are given one tensor"));
   EXPECT_THAT(z.to_vector<float>(), ElementsAre(4, 5, 6)) << "what was refused changed nothing";
@@ -588,7 +619,9 @@ TEST_P(OnnxModel, OutputsOfTheProgram) {
 TEST_P(OnnxModel, StateIsDonated) {
   for (const bool reads : {false, true}) {
     G g;
-    g.input("row", ElementType::f32, {1, 4}).input("past", ElementType::f32, {8, 4}).input("at", ElementType::i64, {1, 1});
+    g.input("row", ElementType::f32, {1, 4})
+        .input("past", ElementType::f32, {8, 4})
+        .input("at", ElementType::i64, {1, 1});
     g.output("present", ElementType::f32, {8, 4}).output("sum", ElementType::f32, {4});
     g.node("ScatterND", {"past", "at", "row"}, {"present"});
     if (reads) {
@@ -683,7 +716,10 @@ TEST_P(OnnxModel, NewShapesShareWhatIsThere) {
 TEST_P(OnnxModel, ValuesOfNodes) {
   G g;
   g.input("x", ElementType::f32, {-1}).input("to", ElementType::i64, {2}).output("y", ElementType::f32, {-2, -3});
-  g.node("Neg", {"x"}, {"n"}).node("Reshape", {"n", "to"}, {"r"}).node("Add", {"r", "r"}, {"a"}).node("Neg", {"a"}, {"y"});
+  g.node("Neg", {"x"}, {"n"})
+      .node("Reshape", {"n", "to"}, {"r"})
+      .node("Add", {"r", "r"}, {"a"})
+      .node("Neg", {"a"}, {"y"});
   const onnx::Model m = model(g);
   const Tensor x = tensor({1.0f, 2.0f}), to = tensor({std::int64_t{2}, std::int64_t{1}}, DType::i64);
   const std::vector<onnx::NamedValue> inputs{{"x", {.tensor = x}}, {"to", {.tensor = to}}};
@@ -863,8 +899,7 @@ TEST_P(OnnxModel, StepsWithAFallback) {
   g.node("Add", {"d", "d"}, {"z"}).node("Sqrt", {"z"}, {"r"});
   g.node("Cast", {"r"}, {"f"}, {G::integer("to", static_cast<std::int64_t>(ElementType::f32))});
   g.node("Mul", {"f", "e"}, {"y"});
-  const onnx::Model m =
-      onnx::Model::from_bytes(bytes_in(onnx_model(g)), {.device = device, .fallback = Device::cpu()});
+  const onnx::Model m = onnx::Model::from_bytes(bytes_in(onnx_model(g)), {.device = device, .fallback = Device::cpu()});
   for (int turn = 0; turn < 2; ++turn) {
     Future<std::vector<float>> y;
     Future<std::vector<double>> z;
@@ -947,15 +982,23 @@ TEST(OnnxFiles, TypedFields) {
 TEST(OnnxFiles, ExternalData) {
   const TempDir dir;
   std::filesystem::create_directory(dir.path() / "model");
-  std::ofstream(dir.path() / "model" / "weights.bin", std::ios::binary) << std::string(8, '\0') << std::string("\0\0\x80\x3f\0\0\0\x40", 8);
+  std::ofstream(dir.path() / "model" / "weights.bin", std::ios::binary)
+      << std::string(8, '\0') << std::string("\0\0\x80\x3f\0\0\0\x40", 8);
   std::ofstream(dir.path() / "secret.bin") << std::string(16, 'x');
   const auto load = [&](std::string_view location, std::string_view offset, std::string_view length) {
-    const auto entry = [](std::string_view key, std::string_view value) { return WireWriter().text(1, key).text(2, value); };
+    const auto entry = [](std::string_view key, std::string_view value) {
+      return WireWriter().text(1, key).text(2, value);
+    };
     WireWriter w;
     w.integer(1, 2).integer(2, 1).text(8, "w").integer(14, 1);
-    w.message(13, entry("location", location)).message(13, entry("offset", offset)).message(13, entry("length", length));
+    w.message(13, entry("location", location))
+        .message(13, entry("offset", offset))
+        .message(13, entry("length", length));
     G g;
-    g.input("x", ElementType::f32, {2}).output("y", ElementType::f32, {2}).initializer(w).node("Add", {"x", "w"}, {"y"});
+    g.input("x", ElementType::f32, {2})
+        .output("y", ElementType::f32, {2})
+        .initializer(w)
+        .node("Add", {"x", "w"}, {"y"});
     const auto path = dir.path() / "model" / "m.onnx";
     std::ofstream(path, std::ios::binary) << onnx_model(g);
     return onnx::Model::load(path, {.device = Device::cpu()});
@@ -963,7 +1006,8 @@ TEST(OnnxFiles, ExternalData) {
   const DefaultDeviceScope cpu(Device::cpu());
   EXPECT_THAT(load("weights.bin", "8", "8").description().files, ElementsAre("weights.bin"));
   EXPECT_THAT(load("weights.bin", "8", "8").run({{"x", zeros({2})}})[0].to_vector<float>(), ElementsAre(1, 2));
-  EXPECT_THAT(refused_by([&] { load("weights.bin", "12", "8"); }), HasSubstr("is said to be 8 bytes from 12 on of 'weights.bin', which has 16"));
+  EXPECT_THAT(refused_by([&] { load("weights.bin", "12", "8"); }),
+              HasSubstr("is said to be 8 bytes from 12 on of 'weights.bin', which has 16"));
   EXPECT_THAT(refused_by([&] { load("weights.bin", "0", "4"); }), HasSubstr("takes 8 bytes"));
   for (const char* outside : {"../secret.bin", "/etc/passwd", "", "a/../../secret.bin"}) {
     EXPECT_THROW(load(outside, "0", "8"), FormatError) << outside;
@@ -1034,23 +1078,29 @@ TEST(OnnxFiles, AreRefusedWhereTheyAreWrong) {
   };
   EXPECT_THAT(refused(graph().node("Nothing", {"x"}, {"y"}).node("None", {"x"}, {"z"}, {}, "my.domain")),
               HasSubstr("operators that Weft does not have, by nodes: 'y' (Nothing), 'z' (my.domain.None)"));
-  EXPECT_THAT(refused(graph().node("Relu", {"nowhere"}, {"y"})), HasSubstr("node 'y' (Relu, opset 21): 'nowhere' has no value"));
-  EXPECT_THAT(refused(graph().node("Relu", {"b"}, {"y"}).node("Relu", {"y"}, {"b"})), HasSubstr("no node before this one makes it"));
+  EXPECT_THAT(refused(graph().node("Relu", {"nowhere"}, {"y"})),
+              HasSubstr("node 'y' (Relu, opset 21): 'nowhere' has no value"));
+  EXPECT_THAT(refused(graph().node("Relu", {"b"}, {"y"}).node("Relu", {"y"}, {"b"})),
+              HasSubstr("no node before this one makes it"));
   EXPECT_THAT(refused(graph().node("Relu", {"x"}, {"z"})), HasSubstr("output 'y' of graph '' has no value"));
   EXPECT_THAT(refused(graph().node("Relu", {}, {"y"})), HasSubstr("operand 0 is missing"));
   EXPECT_THAT(refused(graph().node("Concat", {"x", "x"}, {"y"})), HasSubstr("the attribute axis is missing"));
   EXPECT_THAT(refused(graph().node("Concat", {"x", "x"}, {"y"}, {G::text("axis", "0")})),
               HasSubstr("the attribute axis is a text, expected an integer"));
-  EXPECT_THAT(refused(graph().node("Concat", {"x", "x"}, {"y"}, {G::integer("axis", 1)})), HasSubstr("axis 1 of a tensor of rank 1"));
+  EXPECT_THAT(refused(graph().node("Concat", {"x", "x"}, {"y"}, {G::integer("axis", 1)})),
+              HasSubstr("axis 1 of a tensor of rank 1"));
   // Inputs.
   const onnx::Model m = load(file);
   const DefaultDeviceScope scope(Device::cpu());
   const Tensor x = zeros({2, 3}), z = zeros({2});
   EXPECT_THAT(refused_by([&] { m.run({{"x", x}}); }), HasSubstr("input 'z' is missing"));
-  EXPECT_THAT(refused_by([&] { m.run({{"x", x}, {"z", z}, {"w", z}}); }), HasSubstr("no input is called 'w'; there are 'x', 'z'"));
+  EXPECT_THAT(refused_by([&] { m.run({{"x", x}, {"z", z}, {"w", z}}); }),
+              HasSubstr("no input is called 'w'; there are 'x', 'z'"));
   EXPECT_THAT(refused_by([&] { m.run({{"x", x}, {"x", x}, {"z", z}}); }), HasSubstr("given twice"));
-  EXPECT_THAT(refused_by([&] { m.run({{"x", zeros({2, 3}, DType::i32)}, {"z", z}}); }), HasSubstr("input 'x' is i32, expected f32"));
-  EXPECT_THAT(refused_by([&] { m.run({{"x", zeros({2, 4})}, {"z", z}}); }), HasSubstr("input 'x' is [2, 4], expected [n, 3]"));
+  EXPECT_THAT(refused_by([&] { m.run({{"x", zeros({2, 3}, DType::i32)}, {"z", z}}); }),
+              HasSubstr("input 'x' is i32, expected f32"));
+  EXPECT_THAT(refused_by([&] { m.run({{"x", zeros({2, 4})}, {"z", z}}); }),
+              HasSubstr("input 'x' is [2, 4], expected [n, 3]"));
   EXPECT_THAT(refused_by([&] { m.run({{"x", x}, {"z", zeros({5})}}); }), HasSubstr("n is 2 in 'x'"));
 }
 
@@ -1074,12 +1124,14 @@ TEST(OnnxFiles, AllThatIsLackingIsNamed) {
   g.node("Constant", {}, {"c"}, {G::text("value_string", "a")}).node("Texts", {"x"}, {"w"}, {}, "my");
   g.node("Neg", {"c"}, {"behind"}).node("Fine", {"x"}, {"f"}, {}, "my").node("Neg", {"f"}, {"y"});
   WireWriter more;
-  more.message(25, function("Texts", {text, node("Neg", "a", "b")})).message(25, function("Fine", {node("Neg", "a", "b")}));
+  more.message(25, function("Texts", {text, node("Neg", "a", "b")}))
+      .message(25, function("Fine", {node("Neg", "a", "b")}));
   more.message(8, WireWriter().text(1, "my").integer(2, 1));
   const DefaultDeviceScope scope(Device::cpu());
   const onnx::Model m = onnx::Model::from_bytes(bytes_in(onnx_model(g, 21, more)), {.device = Device::cpu()});
   EXPECT_THAT(message_of([&] { m.run({{"x", ones({2})}}); }),
-              testing::AllOf(HasSubstr("2 of 5 nodes of '' need what Weft does not have:"), HasSubstr("\n  node 'c' (Constant): texts"),
+              testing::AllOf(HasSubstr("2 of 5 nodes of '' need what Weft does not have:"),
+                             HasSubstr("\n  node 'c' (Constant): texts"),
                              HasSubstr("\n  node 'w' (my.Texts): node 't' (Constant, opset 21): texts")));
 }
 
@@ -1104,7 +1156,8 @@ TEST(OnnxFiles, AreBounded) {
     G outer;
     outer.output("a", ElementType::f32, {1});
     outer.node("If", {"c"}, {"a"}, {G::graph("then_branch", inner), G::graph("else_branch", inner)});
-    inner = i < 6 ? outer : G().output("a", ElementType::f32, {1}).node("If", {"c"}, {"a"}, {G::graph("then_branch", inner)});
+    inner = i < 6 ? outer
+                  : G().output("a", ElementType::f32, {1}).node("If", {"c"}, {"a"}, {G::graph("then_branch", inner)});
   }
   G deep;
   deep.input("x", ElementType::f32, {1}).input("c", ElementType::boolean, {}).output("y", ElementType::f32, {1});
@@ -1117,7 +1170,8 @@ TEST(OnnxFiles, AreBounded) {
   function.message(9, WireWriter().text(1, "my").integer(2, 1));
   G g;
   g.input("x", ElementType::f32, {1}).output("y", ElementType::f32, {1}).node("Again", {"x"}, {"y"}, {}, "my");
-  const std::string own = onnx_model(g, 21, WireWriter().message(25, function).message(8, WireWriter().text(1, "my").integer(2, 1)));
+  const std::string own =
+      onnx_model(g, 21, WireWriter().message(25, function).message(8, WireWriter().text(1, "my").integer(2, 1)));
   const onnx::Model m = onnx::Model::from_bytes(bytes_in(own), cpu);
   EXPECT_THROW(m.run({{"x", ones({1})}}), FormatError);
 }

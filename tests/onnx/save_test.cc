@@ -90,7 +90,8 @@ class OnnxSave : public testing::Test {
       for (std::size_t i = 0; i < results.size(); ++i) {
         ASSERT_TRUE(is_floating(results[i].dtype())) << what;
         const Tensor x = cast(results[i], DType::f64), y = cast(got[i], DType::f64);
-        const double bound = (results[i].dtype() == DType::f32 ? 0x1p-20 : 0x1p-8) * std::max(1.0, abs(x).max().item<double>());
+        const double bound =
+            (results[i].dtype() == DType::f32 ? 0x1p-20 : 0x1p-8) * std::max(1.0, abs(x).max().item<double>());
         EXPECT_LE(abs(x - y).max().item<double>(), bound) << what;
       }
     }

@@ -40,7 +40,10 @@ std::vector<Masking> maskings() {
       {"from the top left", {.causal = true, .top_left = true}, {}, {}, {}},
       {"lengths of keys", {}, {}, {}, numbers_of_batches(24, 7)},
       {"lengths of queries", {}, {}, numbers_of_batches(3, 24), {}},
-      {"all", {.causal = true, .window_left = 9}, booleans({kBatch, 1, kTokens, kTokens}), numbers_of_batches(20, 11),
+      {"all",
+       {.causal = true, .window_left = 9},
+       booleans({kBatch, 1, kTokens, kTokens}),
+       numbers_of_batches(20, 11),
        numbers_of_batches(22, 13)},
   };
 }

@@ -171,8 +171,9 @@ TEST_P(CustomTest, ExtensionsAreEnabledWhereTheyAre) {
     Graph g;
     g.output("y", call(k, {g.input("x", DType::f32, {2, 3}), g.input("f", DType::f32, {2})})[0]);
     const std::vector<float> x{1, 2, 3, 4, 5, 6}, f{2, 4096};
-    const Bound bound(device, g, {{"x", TensorData::of<float>(DType::f32, {2, 3}, x)},
-                                  {"f", TensorData::of<float>(DType::f32, {2}, f)}});
+    const Bound bound(
+        device, g,
+        {{"x", TensorData::of<float>(DType::f32, {2, 3}, x)}, {"f", TensorData::of<float>(DType::f32, {2}, f)}});
     Executable exe = compile(g, device);
     bound.run(exe);
     return bound.outputs_[0].second.read<float>();
@@ -181,8 +182,10 @@ TEST_P(CustomTest, ExtensionsAreEnabledWhereTheyAre) {
     const gpu::Capabilities& can = device.gpu().capabilities();
     k.enables = {"f16"};
     k.wgsl = "fn kernel(i: u32) { store_y(i, f32(f16(load_x(i)) * f16(load_factor(i / p.x_n1)))); }";
-    if (can.f16) EXPECT_EQ(result(), (std::vector<float>{2, 4, 6, 16384, 20480, 24576}));
-    else EXPECT_THROW(result(), Unsupported);
+    if (can.f16)
+      EXPECT_EQ(result(), (std::vector<float>{2, 4, 6, 16384, 20480, 24576}));
+    else
+      EXPECT_THROW(result(), Unsupported);
     k.enables = {"subgroups"};
     // With its own entry point, because subgroups must be complete.
     k.wgsl = R"(@compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {
@@ -194,13 +197,16 @@ TEST_P(CustomTest, ExtensionsAreEnabledWhereTheyAre) {
     const float second = can.subgroup_max <= 4 ? 5 : 1;
     if (can.subgroups)
       EXPECT_EQ(result(), (std::vector<float>{1, 1, 1, 1, second, second}));
-    else EXPECT_THROW(result(), Unsupported);
+    else
+      EXPECT_THROW(result(), Unsupported);
   }
   k.workgroups = nullptr;
   k.enables = {"chromium_disable_uniformity_analysis"};
   EXPECT_THROW(result(), InvalidArgument);
   k.enables = {};
-  k.wgsl = "fn kernel(i: u32) {\n  // Gr\xf6\xdf" "e\n}";
+  k.wgsl =
+      "fn kernel(i: u32) {\n  // Gr\xf6\xdf"
+      "e\n}";
   try {
     result();
     ADD_FAILURE() << "accepted";

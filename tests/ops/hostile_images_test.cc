@@ -73,7 +73,8 @@ TEST_P(HostileImages, ScalesThatAreNoNumbers) {
     };
     const std::vector<double> here = all(x);
     if (scale == 3e38f) {
-      EXPECT_THAT(here, testing::ElementsAre(0, 0, 0, 0, 127, -128, 0, 3, 3, 3, 3, 255, 0, 0, 0, 0, 0, 0, 127, -128, 0));
+      EXPECT_THAT(here,
+                  testing::ElementsAre(0, 0, 0, 0, 127, -128, 0, 3, 3, 3, 3, 255, 0, 0, 0, 0, 0, 0, 127, -128, 0));
     }
     EXPECT_THAT(here, Each(testing::AllOf(testing::Ge(-128), testing::Le(255))));
     if (!gpu.is_gpu() || (scale != 0 && std::abs(scale) < 1e-37f)) continue;  // GPUs may flush subnormal numbers

@@ -37,8 +37,10 @@ TEST(MatmulTypes, Infer) {
   EXPECT_EQ(type(c64, i8), c64);
   EXPECT_EQ(type(i64, i64), i64);
   EXPECT_EQ(type(u8, i64), i64);
-  EXPECT_THAT(test::refused_by([&] { type(i4, i4); }), HasSubstr("matmul: a is i4 [2, 3]; expected floats, i8 i16 i32"));
-  EXPECT_THAT(test::refused_by([&] { type(boolean, boolean); }), HasSubstr("matmul: a is bool [2, 3]; expected floats"));
+  EXPECT_THAT(test::refused_by([&] { type(i4, i4); }),
+              HasSubstr("matmul: a is i4 [2, 3]; expected floats, i8 i16 i32"));
+  EXPECT_THAT(test::refused_by([&] { type(boolean, boolean); }),
+              HasSubstr("matmul: a is bool [2, 3]; expected floats"));
   EXPECT_THAT(test::refused_by([&] { type(i4, i8); }), HasSubstr("matmul: i4 and i8 have no type in common"));
   EXPECT_THAT(test::refused_by([&] { type(u64, i8); }), HasSubstr("matmul: u64 and i8 have no type in common"));
   EXPECT_THAT(test::refused_by([&] { type(i8, i8, f32); }), HasSubstr("the result is f32; expected"));

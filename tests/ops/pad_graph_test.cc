@@ -128,8 +128,7 @@ TEST_P(MoveOpsOnDevices, ComputeWhatCpuKernelsDo) {
   out("scatter_elements", scatter_elements(ScatterKind::max, x, places, x, 2));
   out("scatter_nd", scatter_nd(ScatterKind::assign, cast(x, DType::i64), pairs,
                                cast(slice(reshape(x, {30, 8}), 0, 0, 3) * 100.0, DType::i64)));
-  out("join",
-      concat(split(arange(0, 6, 0.5, DType::f32), Numbers{4, 8}, 0), 0) + linspace(0, 1, 12, DType::f32));
+  out("join", concat(split(arange(0, 6, 0.5, DType::f32), Numbers{4, 8}, 0), 0) + linspace(0, 1, 12, DType::f32));
   out("eye", eye(3, 4, DType::f16) - triangle(3, 4, DType::f16, Triangle::upper));
 
   std::mt19937 random(3);

@@ -89,7 +89,9 @@ TEST(ProfilePage, AFamilyHasOnePlaceWhateverElseThereIs) {
   EXPECT_EQ(mixed["rows"][1]["family"], "elementwise") << "on the cpu it is the op map";
   EXPECT_EQ(alone["rows"][0]["family"], "elementwise");
   EXPECT_THAT(profile_page(make_report(three_runs(), {}, "mixed", 3)),
-              AllOf(HasSubstr("--f0: " + kernels::family_colour(kernels::kernel_families()[0], false)), HasSubstr("--f0: " + kernels::family_colour(kernels::kernel_families()[0], true)), Not(HasSubstr("/*FAMILIES"))));
+              AllOf(HasSubstr("--f0: " + kernels::family_colour(kernels::kernel_families()[0], false)),
+                    HasSubstr("--f0: " + kernels::family_colour(kernels::kernel_families()[0], true)),
+                    Not(HasSubstr("/*FAMILIES"))));
 }
 
 TEST(ProfilePage, HasTheWeights) {

@@ -65,8 +65,8 @@ constexpr std::pair<std::string_view, std::string_view> kOpenNan[] = {
     {"triangular_solve", "forms differ in whether they multiply it with a zero of the solution"},
 };
 
-// Makes an element of one of the inputs NaN, that of the sign that has most bits set, and tells of which; nothing if none
-// is of floats. What is padded, masked or divided into blocks then shows whether zeros were multiplied with it.
+// Makes an element of one of the inputs NaN, that of the sign that has most bits set, and tells of which; nothing if
+// none is of floats. What is padded, masked or divided into blocks then shows whether zeros were multiplied with it.
 std::string with_nan(const Problem& problem, Rng& rng) {
   std::vector<std::size_t> chosen;
   for (std::size_t k = 0; k < problem.inputs.size(); ++k) {

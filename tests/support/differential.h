@@ -1,5 +1,6 @@
 // Differential tests: each kernel has a generator of random problems (types, ranks 0 to 8, strides, offsets,
-// broadcasts), and every problem runs on a device and on the CPU (run_both), then again with a NaN in one of its inputs.
+// broadcasts), and every problem runs on a device and on the CPU (run_both), then again with a NaN in one of its
+// inputs.
 //
 // Shaders depend on a problem's form; WEFT_DIFFERENTIAL_ALIKE problems of each form differ in sizes, strides and values
 // (Rng). Each kernel runs WEFT_DIFFERENTIAL_CASES problems on each device (by default a small fixed number, in nightly

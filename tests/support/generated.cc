@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/mapped_file.h"
-#include "support/data.h"
 #include "core/utf8.h"
+#include "support/data.h"
 
 namespace weft::test {
 namespace {
@@ -88,9 +88,7 @@ std::uint64_t hash_ids(std::span<const std::int32_t> ids) {
   return hash_bytes({reinterpret_cast<const char*>(ids.data()), ids.size_bytes()});
 }
 
-std::string read_data(const std::string& name) {
-  return read_file(data_path(name));
-}
+std::string read_data(const std::string& name) { return read_file(data_path(name)); }
 
 std::vector<std::uint64_t> read_hashes(const std::string& name) {
   const std::string bytes = read_data(name);

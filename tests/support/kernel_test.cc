@@ -19,12 +19,18 @@ std::uint64_t mask(DType dtype) {
 std::uint64_t float_bits(DType dtype, double v) {
   const auto f = static_cast<float>(v);
   switch (dtype) {
-    case DType::f64: return std::bit_cast<std::uint64_t>(v);
-    case DType::f16: return float16(f).bits;
-    case DType::bf16: return bfloat16(f).bits;
-    case DType::f8e4m3: return float8_e4m3(f).bits;
-    case DType::f8e5m2: return float8_e5m2(f).bits;
-    default: return std::bit_cast<std::uint32_t>(f);
+    case DType::f64:
+      return std::bit_cast<std::uint64_t>(v);
+    case DType::f16:
+      return float16(f).bits;
+    case DType::bf16:
+      return bfloat16(f).bits;
+    case DType::f8e4m3:
+      return float8_e4m3(f).bits;
+    case DType::f8e5m2:
+      return float8_e5m2(f).bits;
+    default:
+      return std::bit_cast<std::uint32_t>(f);
   }
 }
 
@@ -39,8 +45,9 @@ std::uint64_t random_bits(Rng& rng, DType dtype, Values values) {
   }
   if (!special) return float_bits(dtype, std::normal_distribution<double>()(rng));
   // Any exponent, then special values.
-  const double edges[] = {NAN, -NAN, INFINITY, -INFINITY, 0.0, -0.0, 1.0, -1.0, 0.5, 3.4e38, -3.4e38, 1.2e-38, 1e-40,
-                          -1e-44, 65504, 6e-8, 448, 2147483648.0, -2147483904.0, 4294967296.0, 1e10};
+  const double edges[] = {NAN,   -NAN, INFINITY, -INFINITY,    0.0,           -0.0,         1.0,
+                          -1.0,  0.5,  3.4e38,   -3.4e38,      1.2e-38,       1e-40,        -1e-44,
+                          65504, 6e-8, 448,      2147483648.0, -2147483904.0, 4294967296.0, 1e10};
   if (rng() % 2) return float_bits(dtype, edges[rng() % std::size(edges)]);
   return rng() & mask(dtype);
 }
@@ -58,8 +65,11 @@ Placement place(Rng& rng, const Shape& shape, Kind kind) {
   const int rank = shape.rank();
   Placement p{dense_strides(shape)};
   switch (kind) {
-    case Kind::dense: break;
-    case Kind::offset: p.first = 1 + static_cast<std::int64_t>(rng() % 7); break;
+    case Kind::dense:
+      break;
+    case Kind::offset:
+      p.first = 1 + static_cast<std::int64_t>(rng() % 7);
+      break;
     case Kind::transposed: {
       std::int64_t stride = 1;
       for (int i = 0; i < rank; ++i) {
@@ -108,15 +118,23 @@ std::int64_t ordered(std::uint64_t b, DType dtype) {
 
 double to_double(std::uint64_t b, DType dtype) {
   switch (dtype) {
-    case DType::f64: return std::bit_cast<double>(b);
+    case DType::f64:
+      return std::bit_cast<double>(b);
     case DType::f32:
-    case DType::c64: return std::bit_cast<float>(static_cast<std::uint32_t>(b));
-    case DType::f16: return float16::from_bits(static_cast<std::uint16_t>(b));
-    case DType::bf16: return bfloat16::from_bits(static_cast<std::uint16_t>(b));
-    case DType::f8e4m3: return float8_e4m3::from_bits(static_cast<std::uint8_t>(b));
-    case DType::f8e5m2: return float8_e5m2::from_bits(static_cast<std::uint8_t>(b));
-    case DType::boolean: return b != 0;
-    default: break;
+    case DType::c64:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(b));
+    case DType::f16:
+      return float16::from_bits(static_cast<std::uint16_t>(b));
+    case DType::bf16:
+      return bfloat16::from_bits(static_cast<std::uint16_t>(b));
+    case DType::f8e4m3:
+      return float8_e4m3::from_bits(static_cast<std::uint8_t>(b));
+    case DType::f8e5m2:
+      return float8_e5m2::from_bits(static_cast<std::uint8_t>(b));
+    case DType::boolean:
+      return b != 0;
+    default:
+      break;
   }
   if (!is_signed(dtype)) return static_cast<double>(b);
   const int unused = 64 - bits(dtype);
@@ -149,8 +167,10 @@ std::vector<std::uint8_t> covered(std::span<const View> views, const Buffer& buf
     for (std::int64_t i = 0; i < n; ++i) {
       const int b = bits(v.dtype);
       const auto first = static_cast<std::int64_t>(v.offset) * 8 + kernels::offset_of(v.layout, i) * b;
-      if (b < 8) taken[first / 8] |= static_cast<std::uint8_t>(mask(v.dtype) << (first % 8));
-      else std::memset(&taken[first / 8], 0xff, b / 8);
+      if (b < 8)
+        taken[first / 8] |= static_cast<std::uint8_t>(mask(v.dtype) << (first % 8));
+      else
+        std::memset(&taken[first / 8], 0xff, b / 8);
     }
   }
   return taken;

@@ -77,10 +77,10 @@ void set_element_bits(const View& view, std::int64_t i, std::uint64_t bits);
 // must always be equal. Unless `bits` is set, f32 and bf16 may differ by 2^-126: WGSL allows denormal results and
 // intermediate values to be flushed.
 struct Tolerance {
-  double ulp = 0;        // distance in representable numbers of the type; 0 holds -0 and +0 for equal
+  double ulp = 0;  // distance in representable numbers of the type; 0 holds -0 and +0 for equal
   double absolute = 0;
-  double relative = 0;   // of the expected value
-  bool bits = false;     // the same bits, NaN payloads too
+  double relative = 0;  // of the expected value
+  bool bits = false;    // the same bits, NaN payloads too
 };
 inline constexpr Tolerance kSameBits{.bits = true};
 
@@ -90,8 +90,7 @@ void expect_close(const View& actual, const View& expected, const Tolerance& tol
 // Runs `call` with the views on the CPU and with copies of them on the device, compares the outputs, and checks that on
 // both sides no byte outside of the outputs' elements has changed. Views that share a buffer share it on the device
 // too. Afterwards the host views of the outputs hold the CPU's results.
-using KernelCall =
-    std::function<void(Stream& stream, std::span<const View> inputs, std::span<const View> outputs)>;
+using KernelCall = std::function<void(Stream& stream, std::span<const View> inputs, std::span<const View> outputs)>;
 void run_both(gpu::Device& device, std::span<const View> inputs, std::span<const View> outputs, const KernelCall& call,
               const Tolerance& tolerance, const std::string& what = "");
 

@@ -85,7 +85,8 @@ bool leave_out_problem() {
 bool leave_out_costly_problem() {
   if (whole()) return leave_out_problem();
   const unsigned share = kCostlyShare * (is_form_of_another_device() ? kDeviceShare : 1);
-  const bool runs = is_of_share(share, static_cast<std::uint32_t>(std::hash<std::string_view>()(running_test()->name())));
+  const bool runs =
+      is_of_share(share, static_cast<std::uint32_t>(std::hash<std::string_view>()(running_test()->name())));
   return count(!runs || (quick() && Clock::now() - problems.started > kLongest));
 }
 

@@ -16,7 +16,8 @@ class ReferenceCases {
   explicit ReferenceCases(std::string folder);
 
   nlohmann::json list(const std::string& file) const;
-  // {"type": "f32", "shape": [2, 3], "at": 64}: where in the bytes it lies. null: an optional operand that is not given.
+  // {"type": "f32", "shape": [2, 3], "at": 64}: where in the bytes it lies. null: an optional operand that is not
+  // given.
   View operand(const nlohmann::json& j) const;
   // Those of a case's list; none if it has no such list.
   std::vector<View> operands(const nlohmann::json& c, const char* name) const;

@@ -209,7 +209,8 @@ TEST_P(EvaluateTest, Refusals) {
   EXPECT_THAT(refused_by([&] { eval(Tensor()); }), HasSubstr("undefined Tensor"));
   EXPECT_THAT(refused_by([&] { tensor({3}, {1, 2}); }), HasSubstr("8 bytes"));
   const Tensor x = tensor({2}, {3, 4});
-  EXPECT_THAT(refused_by([&] { (x + 1.0).read<double>(); }), HasSubstr("read as f64; to_vector() converts, read() does not"));
+  EXPECT_THAT(refused_by([&] { (x + 1.0).read<double>(); }),
+              HasSubstr("read as f64; to_vector() converts, read() does not"));
   EXPECT_THAT(refused_by([&] { (x + 1.0).view(); }), HasSubstr("still to be computed"));
   if (!device.is_gpu()) return;
   const Tensor other(Device::cpu(), DType::f32, {2});

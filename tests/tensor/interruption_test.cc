@@ -44,12 +44,9 @@ INSTANTIATE_TEST_SUITE_P(Devices, InterruptionTest, testing::ValuesIn(all_device
 
 TEST_P(InterruptionTest, LoopsEnd) {
   const auto turn = [&](const Tensor& y) { return tanh(matmul(y, x_) * 0.1f); };
-  expect_stopped([&] {
-    fori_loop(0, 100'000'000, [&](const Tensor&, const Tensor& y) { return turn(y); }, x_).read<float>();
-  });
-  expect_stopped([&] {
-    while_loop([](const Tensor& y) { return y.max() < 1e9f; }, turn, x_).read<float>();
-  });
+  expect_stopped(
+      [&] { fori_loop(0, 100'000'000, [&](const Tensor&, const Tensor& y) { return turn(y); }, x_).read<float>(); });
+  expect_stopped([&] { while_loop([](const Tensor& y) { return y.max() < 1e9f; }, turn, x_).read<float>(); });
   EXPECT_EQ((x_ - x_).sum().item<float>(), 0);
 }
 

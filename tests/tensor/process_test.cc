@@ -35,8 +35,7 @@ class ProcessTest : public testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, ProcessTest, testing::ValuesIn(all_devices()),
-                         [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, ProcessTest, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
 
 std::atomic<int> turns = 0;
 

@@ -16,8 +16,8 @@ namespace weft::test {
 namespace {
 
 // Runs a program on the default device. Some values are let go after their last use, others kept to the end; now and
-// then some are evaluated, read or printed: in some programs often, in others hardly, so that long chains are evaluated as
-// one whose intermediate values nobody holds.
+// then some are evaluated, read or printed: in some programs often, in others hardly, so that long chains are evaluated
+// as one whose intermediate values nobody holds.
 class LazyRun {
  public:
   LazyRun(const RandomProgram& program, unsigned seed) : program_(program), random_(seed) {
@@ -34,7 +34,8 @@ class LazyRun {
       std::vector<Tensor> operands;
       for (const int i : step.operands) operands.push_back(values_[static_cast<std::size_t>(i)]);
       for (const int i : step.operands) {
-        if (last_use_[static_cast<std::size_t>(i)] == k && !chance(keeps_)) values_[static_cast<std::size_t>(i)] = Tensor();
+        if (last_use_[static_cast<std::size_t>(i)] == k && !chance(keeps_))
+          values_[static_cast<std::size_t>(i)] = Tensor();
       }
       for (Tensor& x : step.run(operands)) values_.push_back(std::move(x));
       look();

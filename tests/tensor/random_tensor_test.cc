@@ -184,8 +184,9 @@ TEST_P(RandomTensors, Integers) {
   // Of 64 bits in all ranges: each bit as often as not, and no number outside.
   for (const DType type : {DType::i64, DType::u64}) {
     const bool is_signed = type == DType::i64;
-    const auto all = random::integers({n}, is_signed ? Number(INT64_MIN) : Number(0),
-                                      is_signed ? Number(std::uint64_t{1} << 63) : Number(0x1p64), type, random::key(7));
+    const auto all =
+        random::integers({n}, is_signed ? Number(INT64_MIN) : Number(0),
+                         is_signed ? Number(std::uint64_t{1} << 63) : Number(0x1p64), type, random::key(7));
     for (int bit = 0; bit < 64; ++bit) {
       const double share = mean(cast((all >> bit) % 2 != 0, DType::f32)).item<double>();
       EXPECT_NEAR(share, 0.5, 5 * 0.5 / std::sqrt(static_cast<double>(n))) << name(type) << " " << bit;

@@ -289,9 +289,9 @@ TEST_P(RangeTest, GradientsAtCoordinatesFarApart) {
   }
   // numpy.gradient([0, 1, 2.5, 3], [-3, -1, 0, 3], edge_order=2), of numbers 1e38 times as large; slopes are up to 1.5.
   const auto of_slopes = [](double v) { return testing::DoubleNear(v, 1e-6); };
-  EXPECT_THAT(of(f32({0, 1e38F, 2.5e38F, 3e38F}), f32({-3e38F, -1e38F, 0, 3e38F}), EdgeOrder::second),
-              ElementsAre(of_slopes(-0.166666667), of_slopes(1.16666667), of_slopes(1.16666667),
-                          of_slopes(-0.833333333)));
+  EXPECT_THAT(
+      of(f32({0, 1e38F, 2.5e38F, 3e38F}), f32({-3e38F, -1e38F, 0, 3e38F}), EdgeOrder::second),
+      ElementsAre(of_slopes(-0.166666667), of_slopes(1.16666667), of_slopes(1.16666667), of_slopes(-0.833333333)));
 }
 
 TEST_P(RangeTest, Norms) {

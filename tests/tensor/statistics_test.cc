@@ -180,7 +180,8 @@ TEST_P(StatisticsTest, ValuesAreNumPys) { expect_reference_values("numeric", "st
 TEST_P(StatisticsTest, HistogramsOfPairsAreNumPys) {
   const auto range = [](const ArrayCall& c, const char* name) {
     std::optional<std::pair<double, double>> own;
-    if (c.arguments.contains(name)) own = {c.arguments.at(name)[0].get<double>(), c.arguments.at(name)[1].get<double>()};
+    if (c.arguments.contains(name))
+      own = {c.arguments.at(name)[0].get<double>(), c.arguments.at(name)[1].get<double>()};
     return own;
   };
   FunctionTable table;
@@ -189,11 +190,10 @@ TEST_P(StatisticsTest, HistogramsOfPairsAreNumPys) {
                                      .y_range = range(c, "y_range"),
                                      .weights = c.tensors[4],
                                      .density = argument(c, "density", false)};
-    const Histogram2d h =
-        c.tensors[2].defined()
-            ? histogram2d(c.tensors[0], c.tensors[1], c.tensors[2], c.tensors[3], options)
-            : histogram2d(c.tensors[0], c.tensors[1], argument(c, "x_bins", std::int64_t{10}),
-                          argument(c, "y_bins", std::int64_t{10}), options);
+    const Histogram2d h = c.tensors[2].defined()
+                              ? histogram2d(c.tensors[0], c.tensors[1], c.tensors[2], c.tensors[3], options)
+                              : histogram2d(c.tensors[0], c.tensors[1], argument(c, "x_bins", std::int64_t{10}),
+                                            argument(c, "y_bins", std::int64_t{10}), options);
     return std::vector{h.counts, h.x_edges, h.y_edges};
   };
   expect_reference_values("numeric", "grids.json", table);

@@ -329,7 +329,8 @@ TEST_P(TracedTest, ValuesAreNotThereWhileTracing) {
     return reads && z.item<float>() > 0 ? z : z * 2.0;
   });
   const Tensor x = tensor({1}, {1});
-  EXPECT_THAT(refused_by([&] { f(x, x); }), AllOf(HasSubstr("argument "), HasSubstr("while compile() or vmap() traces")));
+  EXPECT_THAT(refused_by([&] { f(x, x); }),
+              AllOf(HasSubstr("argument "), HasSubstr("while compile() or vmap() traces")));
   EXPECT_EQ(f.cached(), 0u);
   EXPECT_THAT(refused_by([&] { f(x, x); }), HasSubstr("while compile() or vmap() traces"));
   EXPECT_EQ(calls, 2) << "nothing is kept of a failed trace";

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/utf8.h"
 #include "support/temp_dir.h"
 #include "support/throws.h"
-#include "core/utf8.h"
 
 namespace weft::text {
 namespace {
@@ -39,7 +39,10 @@ TEST(Input, ReadsLines) {
       {"\n\na\n\n", {"", "", "a", ""}},
       {"a\rb\n", {"a\rb"}},
       {"a\r\r\n", {"a\r"}},
-      {"\xef\xbb\xbf" "a\n\xef\xbb\xbf" "b", {"a", "\ufeffb"}},
+      {"\xef\xbb\xbf"
+       "a\n\xef\xbb\xbf"
+       "b",
+       {"a", "\ufeffb"}},
       {"\xef\xbb\xbf", {""}},
       {" a \t\n", {" a \t"}},
       {"a\0b\n"s, {"a\0b"s}},
@@ -127,7 +130,8 @@ TEST(Input, NamesTheFileThatCannotBeRead) {
   const auto message = [](const std::filesystem::path& path) {
     return test::thrown_by([&] {
       auto reader = SentenceReader::open(path);
-      for (std::string sentence; reader.next(sentence);) {}
+      for (std::string sentence; reader.next(sentence);) {
+      }
     });
   };
   const std::string missing = (dir.path() / "missing.txt").string();

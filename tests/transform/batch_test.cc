@@ -74,7 +74,8 @@ void expect_equal(const std::function<Tensor()>& function, const Tensor& want, c
   // Kernels of other shapes round elsewhere, relative to the terms of sums, of which the largest result tells.
   float largest = 0;
   for (const float w : wanted) largest = std::max(largest, std::isfinite(w) ? std::abs(w) : 0.0f);
-  EXPECT_THAT(cast(got, DType::f32).to_vector<float>(), Pointwise(FloatNear(2e-5f + 0x1p-18f * largest), wanted)) << what;
+  EXPECT_THAT(cast(got, DType::f32).to_vector<float>(), Pointwise(FloatNear(2e-5f + 0x1p-18f * largest), wanted))
+      << what;
 }
 
 Tensor column(const Tensor& v) { return expand_dims(v, -1); }

@@ -23,17 +23,21 @@ struct Bounds {
 Bounds bounds_of(DType type) {
   switch (type) {
     case DType::f16:
-    case DType::bf16: return {1e-2, 1e-3};
+    case DType::bf16:
+      return {1e-2, 1e-3};
     case DType::f8e4m3:
-    case DType::f8e5m2: return {0.125, 1e-3};
-    default: return {};
+    case DType::f8e5m2:
+      return {0.125, 1e-3};
+    default:
+      return {};
   }
 }
 
 // The first thing in which they differ; empty if they do not.
 std::string difference(const Tensor& actual, const Tensor& expected) {
   if (!actual.defined()) return "no value, expected a tensor";
-  if (actual.type() != expected.type()) return std::format("{}, expected {}", to_string(actual.type()), to_string(expected.type()));
+  if (actual.type() != expected.type())
+    return std::format("{}, expected {}", to_string(actual.type()), to_string(expected.type()));
   if (actual.dtype() == DType::c64) {
     const std::string real_part = difference(real(actual), real(expected));
     return real_part.empty() ? difference(imag(actual), imag(expected)) : real_part;
@@ -117,7 +121,8 @@ std::vector<fs::path> onnx_cases(const std::vector<std::string>& folders) {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       if (entry.is_directory()) add(entry.path());
     }
-    if (cases.size() == before) throw IoError("{}: no folder in or below it has a model.onnx and a test_data_set_0", folder);
+    if (cases.size() == before)
+      throw IoError("{}: no folder in or below it has a model.onnx and a test_data_set_0", folder);
   }
   std::ranges::sort(cases);
   return cases;
@@ -161,8 +166,10 @@ CaseResult run_onnx_case(const fs::path& folder, const Device& device, const std
     // A type that Weft does not have is none that it computes wrongly.
     const std::string_view what = e.what();
     const std::size_t lacks = what.find(", a type that Weft lacks"), is = what.rfind(' ', lacks - 1);
-    if (lacks != what.npos) result.skipped = std::format("values of {}", what.substr(is + 1, lacks - is - 1));
-    else result.failure = what;
+    if (lacks != what.npos)
+      result.skipped = std::format("values of {}", what.substr(is + 1, lacks - is - 1));
+    else
+      result.failure = what;
   } catch (const Error& e) {
     result.failure = e.what();
   }

@@ -1,8 +1,8 @@
 // Data cases of WebNN: a graph with its inputs, and the outputs that it should have.
 #pragma once
 
-#include "core/json_reader.h"
 #include "check_report.h"
+#include "core/json_reader.h"
 #include "weft/webnn.h"
 
 namespace weft::app {

@@ -1,8 +1,8 @@
 // Programs of WebNN: calls of its interfaces in order, and what each should do.
 #pragma once
 
-#include "core/json_reader.h"
 #include "check_report.h"
+#include "core/json_reader.h"
 #include "weft/device.h"
 
 namespace weft::app {

@@ -142,8 +142,8 @@ std::complex<float> one_complex(const Tensor& x) {
 
 void require_one(const Tensor& x, const char* what, bool value_error = false) {
   if (x.size() == 1) return;
-  const std::string text = std::string(what) + " of an array of the shape " + to_string(x.shape()) +
-                           ", expected one of a single element";
+  const std::string text =
+      std::string(what) + " of an array of the shape " + to_string(x.shape()) + ", expected one of a single element";
   if (value_error) throw InvalidArgument(text + "; any() and all() tell of several");
   throw TypeError(text);
 }
@@ -234,7 +234,7 @@ int assign_subscript(PyObject* self, PyObject* index, PyObject* value) noexcept 
 }
 
 #define SLOT(slot, function) {slot, reinterpret_cast<void*>(function)}
-#define OPERATOR(name, function)                                  \
+#define OPERATOR(name, function) \
   SLOT(Py_nb_##name, (operate<function>)), SLOT(Py_nb_inplace_##name, (operate_in_place<function>))
 
 PyType_Slot slots[] = {
@@ -300,9 +300,8 @@ nb::object as_list(const Tensor& x) {
     case DTypeKind::complex: {
       const auto values = released([&] { return x.read<std::complex<float>>(); });
       std::size_t next = 0;
-      return nested(x.shape(), 0, next, [&](std::size_t i) {
-        return PyComplex_FromDoubles(values[i].real(), values[i].imag());
-      });
+      return nested(x.shape(), 0, next,
+                    [&](std::size_t i) { return PyComplex_FromDoubles(values[i].real(), values[i].imag()); });
     }
   }
   return nb::none();
@@ -359,12 +358,18 @@ void add_array(nb::module_& m) {
       "A value of numbers in axes, on a device: computed when it is wanted. asarray() and functions make them.";
   type.attr("__array_priority__") = 1000;
   type.attr("__array_ufunc__") = nb::none();
-  type.def_prop_ro("shape", [](const Tensor& x) { return sizes(x.shape()); }, "The sizes of the axes.")
-      .def_prop_ro("dtype", [](const Tensor& x) { return dtype_object(x.dtype()); }, "The type of the elements.")
-      .def_prop_ro("ndim", [](const Tensor& x) { return x.rank(); }, "How many axes there are.")
-      .def_prop_ro("size", [](const Tensor& x) { return x.size(); }, "How many elements there are.")
-      .def_prop_ro("itemsize", [](const Tensor& x) { return (bits(x.dtype()) + 7) / 8; }, "Bytes of an element.")
-      .def_prop_ro("nbytes", [](const Tensor& x) { return byte_size(x.type()); }, "Bytes of all elements.")
+  type.def_prop_ro(
+          "shape", [](const Tensor& x) { return sizes(x.shape()); }, "The sizes of the axes.")
+      .def_prop_ro(
+          "dtype", [](const Tensor& x) { return dtype_object(x.dtype()); }, "The type of the elements.")
+      .def_prop_ro(
+          "ndim", [](const Tensor& x) { return x.rank(); }, "How many axes there are.")
+      .def_prop_ro(
+          "size", [](const Tensor& x) { return x.size(); }, "How many elements there are.")
+      .def_prop_ro(
+          "itemsize", [](const Tensor& x) { return (bits(x.dtype()) + 7) / 8; }, "Bytes of an element.")
+      .def_prop_ro(
+          "nbytes", [](const Tensor& x) { return byte_size(x.type()); }, "Bytes of all elements.")
       .def_prop_ro(
           "device", [](const Tensor& x) { return released([&] { return device_of(x); }); },
           "Where the elements are, or where they would be computed now.")
@@ -388,12 +393,11 @@ void add_array(nb::module_& m) {
              const nb::object value = nb::steal(item(x));
              return nb::handle(reinterpret_cast<PyObject*>(&PyComplex_Type))(value);
            })
-      .def(
-          "_text",
-          [](const Tensor& x, int precision, std::int64_t threshold, std::int64_t edge, int width,
-             std::string separator) {
-            return released([&] { return to_string(x, {precision, threshold, edge, width, separator, false}); });
-          })
+      .def("_text",
+           [](const Tensor& x, int precision, std::int64_t threshold, std::int64_t edge, int width,
+              std::string separator) {
+             return released([&] { return to_string(x, {precision, threshold, edge, width, separator, false}); });
+           })
       .def("_bytes",
            [](const Tensor& x) {
              std::vector<std::byte> bytes(byte_size(x.type()));

@@ -50,7 +50,8 @@ void add_errors(nb::module_& m);
 // ---- Waiting and threads (waiting.cc)
 
 // While it lives other Python threads run, and a wait for the device looks every 50 ms whether the program was
-// interrupted (Ctrl-C), which then throws KeyboardInterrupt. Throws in a process that was forked from one that used Weft.
+// interrupted (Ctrl-C), which then throws KeyboardInterrupt. Throws in a process that was forked from one that used
+// Weft.
 class Released {
  public:
   Released();

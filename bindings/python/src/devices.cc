@@ -31,16 +31,20 @@ const FlagInfo& flag_named(const std::string& given) {
 void add_devices(nb::module_& m) {
   nb::class_<Device> type(m, "Device", nb::is_final());
   type.attr("__module__") = "weft";
-  type.attr("__doc__") = "Where arrays are and functions are computed: a GPU, or the cpu. device() opens one by its name.";
+  type.attr("__doc__") =
+      "Where arrays are and functions are computed: a GPU, or the cpu. device() opens one by its name.";
   type.def_prop_ro("name", &Device::name, "As devices() has it.")
       .def_prop_ro("is_gpu", &Device::is_gpu, "Whether it is a GPU, also one of software.")
-      .def_prop_ro("reason", [](const Device& d) { return d.reason(); }, "Why this one was chosen.")
-      .def("wait", [](const Device& d) { released([&] { d.wait(); }); }, "Waits until all that was submitted is done.")
-      .def("__eq__", [](const Device& a, nb::handle b) {
-        Device* other = nullptr;
-        if (nb::try_cast(b, other) && other) return a == *other;
-        return PyUnicode_Check(b.ptr()) && nb::cast<std::string>(b) == a.name();
-      })
+      .def_prop_ro(
+          "reason", [](const Device& d) { return d.reason(); }, "Why this one was chosen.")
+      .def(
+          "wait", [](const Device& d) { released([&] { d.wait(); }); }, "Waits until all that was submitted is done.")
+      .def("__eq__",
+           [](const Device& a, nb::handle b) {
+             Device* other = nullptr;
+             if (nb::try_cast(b, other) && other) return a == *other;
+             return PyUnicode_Check(b.ptr()) && nb::cast<std::string>(b) == a.name();
+           })
       .def("__hash__", [](const Device& d) { return nb::hash(nb::str(d.name().c_str())); })
       .def("__str__", &Device::name)
       .def("__repr__", [](const Device& d) { return "weft.device('" + d.name() + "')"; });
@@ -71,13 +75,12 @@ void add_devices(nb::module_& m) {
   m.def("memory_cached", [](const Device& d) { return memory::cached(d); });
   m.def("memory_reset_peak", [](const Device& d) { memory::reset_peak(d); });
   m.def("memory_clear_cache", [](const Device& d) { released([&] { memory::clear_cache(d); }); });
-  m.def("memory_set_limit",
-        [](std::optional<std::uint64_t> bytes, const Device& d) { memory::set_limit(bytes, d); },
-        nb::arg("bytes").none(), nb::arg("device"));
+  m.def(
+      "memory_set_limit", [](std::optional<std::uint64_t> bytes, const Device& d) { memory::set_limit(bytes, d); },
+      nb::arg("bytes").none(), nb::arg("device"));
   m.def("setting", [](const std::string& name) { return flag_text(flag_named(name).flag); });
-  m.def("set_setting", [](const std::string& name, const std::string& value) {
-    set_flag(flag_named(name).flag, value);
-  });
+  m.def("set_setting",
+        [](const std::string& name, const std::string& value) { set_flag(flag_named(name).flag, value); });
   m.def("settings", [] {
     nb::list list;
     for (const FlagInfo& f : flags()) list.append(nb::make_tuple(std::string(f.name), std::string(f.help)));

@@ -15,8 +15,8 @@ struct DTypeObject {
 
 struct DTypeRow {
   DType type;
-  const char* name;    // in Python: the array API standard's, NumPy's, or ml_dtypes'
-  const char* numpy;   // the type string of NumPy's array interface; null: NumPy has none
+  const char* name;   // in Python: the array API standard's, NumPy's, or ml_dtypes'
+  const char* numpy;  // the type string of NumPy's array interface; null: NumPy has none
 };
 constexpr DTypeRow kRows[] = {
     {DType::f32, "float32", "<f4"},
@@ -110,11 +110,15 @@ void add_dtypes(nb::module_& m) {
   nb::class_<DTypeObject> type(m, "DType", nb::is_final());
   type.attr("__module__") = "weft";
   type.attr("__doc__") = "The type of an array's elements: weft.float32, weft.int64, …, each of which there is once.";
-  type.def_prop_ro("name", [](const DTypeObject& d) { return row(d.type).name; }, "\"float32\", …")
-      .def_prop_ro("itemsize", [](const DTypeObject& d) { return (bits(d.type) + 7) / 8; }, "Bytes of an element.")
-      .def_prop_ro("bits", [](const DTypeObject& d) { return bits(d.type); }, "Bits of an element.")
-      .def_prop_ro("kind", [](const DTypeObject& d) { return kind(d.type); },
-                   "\"bool\", \"signed integer\", \"unsigned integer\", \"real floating\" or \"complex floating\".")
+  type.def_prop_ro(
+          "name", [](const DTypeObject& d) { return row(d.type).name; }, "\"float32\", …")
+      .def_prop_ro(
+          "itemsize", [](const DTypeObject& d) { return (bits(d.type) + 7) / 8; }, "Bytes of an element.")
+      .def_prop_ro(
+          "bits", [](const DTypeObject& d) { return bits(d.type); }, "Bits of an element.")
+      .def_prop_ro(
+          "kind", [](const DTypeObject& d) { return kind(d.type); },
+          "\"bool\", \"signed integer\", \"unsigned integer\", \"real floating\" or \"complex floating\".")
       .def_prop_ro("_numpy", [](const DTypeObject& d) { return row(d.type).numpy; })
       .def_prop_ro("_short", [](const DTypeObject& d) { return std::string(weft::name(d.type)); })
       .def("__repr__", [](const DTypeObject& d) { return std::string("weft.") + row(d.type).name; })
@@ -137,9 +141,8 @@ void add_dtypes(nb::module_& m) {
     const IntegerInfo i = iinfo(dtype_of_object(object));
     return nb::make_tuple(i.bits, i.max, i.min, dtype_object(i.dtype));
   });
-  m.def("can_cast", [](nb::handle from, nb::handle to) {
-    return can_cast(dtype_of_object(from), dtype_of_object(to));
-  });
+  m.def("can_cast",
+        [](nb::handle from, nb::handle to) { return can_cast(dtype_of_object(from), dtype_of_object(to)); });
   m.def("computes", [](const Device& device) {  // the types in which it computes
     nb::list all;
     const TypeSet set = dtypes(device);

@@ -42,7 +42,8 @@ void add_files(nb::module_& m) {
            [](const DynamicExecutable& e, nb::handle inputs, nb::handle numbers) {
              std::vector<Tensor> given = tensors_in(inputs);
              std::vector<Number> values;
-             for (const nb::handle n : nb::borrow<nb::object>(numbers)) values.push_back(number_from(n).value_or(Number()));
+             for (const nb::handle n : nb::borrow<nb::object>(numbers))
+               values.push_back(number_from(n).value_or(Number()));
              return arrays(released([&] {
                for (Tensor& x : given) x = to(x, e.device());
                return e.run(given, values);

@@ -49,8 +49,7 @@ struct Row {
 };
 
 struct FunctionObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* dict;
   Row* row;
 };
@@ -165,10 +164,14 @@ PyObject* apply(PyObject* self, const Row& row, std::span<PyObject* const> value
   }
   if (row.scalar && attributes.empty()) {
     switch (operands.size()) {
-      case 1: return new_array(unary(*row.scalar, *operands[0].tensor()));
-      case 2: return new_array(binary(*row.scalar, operands[0], operands[1]));
-      case 3: return new_array(ternary(*row.scalar, operands[0], operands[1], operands[2]));
-      default: break;
+      case 1:
+        return new_array(unary(*row.scalar, *operands[0].tensor()));
+      case 2:
+        return new_array(binary(*row.scalar, operands[0], operands[1]));
+      case 3:
+        return new_array(ternary(*row.scalar, operands[0], operands[1], operands[2]));
+      default:
+        break;
     }
   }
   return results(row, released([&] { return call(row.name, std::span(std::as_const(operands)), attributes); }));
@@ -229,8 +232,8 @@ PyObject* bind(PyObject* self, PyObject* object, PyObject*) noexcept {
 PyObject* function_repr(PyObject* self) noexcept {
   return guarded([&] {
     const nb::object name = nb::getattr(self, "__name__", nb::none());
-    const std::string text = "<function weft." + (name.is_none() ? function_in(self)->row->name
-                                                                : nb::cast<std::string>(name)) + ">";
+    const std::string text =
+        "<function weft." + (name.is_none() ? function_in(self)->row->name : nb::cast<std::string>(name)) + ">";
     return PyUnicode_FromString(text.c_str());
   });
 }

@@ -1,9 +1,9 @@
 // What Python's brackets say as indices.
+#include "weft/indexing.h"
 #include "core.h"
 #include "weft/creation.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
-#include "weft/indexing.h"
 
 namespace weft::python {
 namespace {

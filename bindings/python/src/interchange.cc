@@ -63,20 +63,34 @@ HostElements host_elements(const Tensor& x, bool must_copy) {
 
 const char* format_of(DType type) {
   switch (type) {
-    case DType::f32: return "f";
-    case DType::f16: return "e";
-    case DType::f64: return "d";
-    case DType::i8: return "b";
-    case DType::i16: return "h";
-    case DType::i32: return "i";
-    case DType::i64: return "q";
-    case DType::u8: return "B";
-    case DType::u16: return "H";
-    case DType::u32: return "I";
-    case DType::u64: return "Q";
-    case DType::boolean: return "?";
-    case DType::c64: return "Zf";
-    default: return nullptr;
+    case DType::f32:
+      return "f";
+    case DType::f16:
+      return "e";
+    case DType::f64:
+      return "d";
+    case DType::i8:
+      return "b";
+    case DType::i16:
+      return "h";
+    case DType::i32:
+      return "i";
+    case DType::i64:
+      return "q";
+    case DType::u8:
+      return "B";
+    case DType::u16:
+      return "H";
+    case DType::u32:
+      return "I";
+    case DType::u64:
+      return "Q";
+    case DType::boolean:
+      return "?";
+    case DType::c64:
+      return "Zf";
+    default:
+      return nullptr;
   }
 }
 
@@ -92,7 +106,8 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     const Tensor& x = tensor_in(self);
     const char* format = format_of(x.dtype());
     const std::string type = nb::cast<std::string>(nb::str(dtype_object(x.dtype())));
-    if (!format) throw nb::builtin_exception(nb::exception_type::buffer_error, ("no buffer has the type " + type).c_str());
+    if (!format)
+      throw nb::builtin_exception(nb::exception_type::buffer_error, ("no buffer has the type " + type).c_str());
     if (flags & PyBUF_WRITABLE) {
       throw nb::builtin_exception(nb::exception_type::buffer_error, "an array's memory is read only: copy it");
     }
@@ -109,8 +124,8 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
       expected *= n;
     }
     const bool takes_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
-    const bool wants_dense = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS ||
-                             (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS;
+    const bool wants_dense =
+        (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS || (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS;
     if (x.size() > 0 && !is_dense && (!takes_strides || wants_dense)) {
       own->elements = host_elements(x, true);
       for (std::size_t i = 0; i < own->strides.size(); ++i) {
@@ -149,12 +164,18 @@ namespace {
 std::optional<dlpack::DataType> dlpack_type(DType type) {
   const auto width = static_cast<std::uint8_t>(bits(type));
   switch (type) {
-    case DType::bf16: return dlpack::DataType{dlpack::kBfloat, width, 1};
-    case DType::boolean: return dlpack::DataType{dlpack::kBool, width, 1};
-    case DType::c64: return dlpack::DataType{dlpack::kComplex, width, 1};
-    case DType::f8e4m3: return dlpack::DataType{dlpack::kFloat8E4m3fn, width, 1};
-    case DType::f8e5m2: return dlpack::DataType{dlpack::kFloat8E5m2, width, 1};
-    default: break;
+    case DType::bf16:
+      return dlpack::DataType{dlpack::kBfloat, width, 1};
+    case DType::boolean:
+      return dlpack::DataType{dlpack::kBool, width, 1};
+    case DType::c64:
+      return dlpack::DataType{dlpack::kComplex, width, 1};
+    case DType::f8e4m3:
+      return dlpack::DataType{dlpack::kFloat8E4m3fn, width, 1};
+    case DType::f8e5m2:
+      return dlpack::DataType{dlpack::kFloat8E5m2, width, 1};
+    default:
+      break;
   }
   if (width < 8) return {};
   if (is_floating(type)) return dlpack::DataType{dlpack::kFloat, width, 1};
@@ -225,7 +246,9 @@ nb::object to_dlpack(const Tensor& x, bool versioned, bool host_asked, std::opti
     return x.device().is_gpu();
   });
   if (on_gpu && !host_asked) {
-    refuse("__dlpack__: the array is on a GPU, whose memory WebGPU does not share; __dlpack__(dl_device=(1, 0)) copies it");
+    refuse(
+        "__dlpack__: the array is on a GPU, whose memory WebGPU does not share; __dlpack__(dl_device=(1, 0)) copies "
+        "it");
   }
   if (on_gpu && copy == false) refuse("__dlpack__: copy=False of an array on a GPU");
   // Consumers of the old form do not know of read-only memory.
@@ -284,7 +307,8 @@ nb::object call_dlpack(nb::handle object, std::optional<bool> copy, bool on_host
   PyObject* capsule = PyObject_Call(method.ptr(), nb::steal(PyTuple_New(0)).ptr(), newest.ptr());
   if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {  // of before version 1
     PyErr_Clear();
-    if (!on_host) refuse("from_dlpack: the array is on another device, and its library does not copy; copy it to the host");
+    if (!on_host)
+      refuse("from_dlpack: the array is on another device, and its library does not copy; copy it to the host");
     capsule = PyObject_CallNoArgs(method.ptr());
   }
   if (!capsule) nb::raise_python_error();

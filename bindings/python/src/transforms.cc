@@ -125,27 +125,31 @@ void add_transforms(nb::module_& m) {
       });
 
   nb::class_<TracedFunction>(m, "TracedFunction")
-      .def("__init__", [](TracedFunction* self, std::optional<std::string> precision, bool fusion) {
-        CompileOptions options;
-        options.precision = precision_named(precision);
-        options.fusion = fusion;
-        new (self) TracedFunction{std::make_unique<detail::TracedCalls>(std::move(options))};
-      }, nb::arg("precision").none(), nb::arg("fusion"))
+      .def(
+          "__init__",
+          [](TracedFunction* self, std::optional<std::string> precision, bool fusion) {
+            CompileOptions options;
+            options.precision = precision_named(precision);
+            options.fusion = fusion;
+            new (self) TracedFunction{std::make_unique<detail::TracedCalls>(std::move(options))};
+          },
+          nb::arg("precision").none(), nb::arg("fusion"))
       // (value, results); None: the function is to be called directly. `donated`: places of arguments, which are
       // empty afterwards.
-      .def("__call__",
-           [](TracedFunction& f, nb::bytes key, nb::list arguments, nb::handle trace, nb::handle donated) -> nb::object {
-             std::vector<Tensor> tensors = tensors_in(arguments);
-             if (detail::TracedCalls::inlines(tensors)) return nb::none();
-             std::vector<std::size_t> places;
-             for (const nb::handle i : nb::borrow<nb::object>(donated)) places.push_back(nb::cast<std::size_t>(i));
-             const detail::TracedResults results = released([&] {
-               return f.calls->call(std::string(key.c_str(), key.size()), std::move(tensors), tracer(trace), places);
-             });
-             for (const std::size_t i : places) tensor_in(arguments[i]) = Tensor();
-             return nb::make_tuple(nb::borrow(static_cast<PyObject*>(const_cast<void*>(results.value.get()))),
-                                   arrays(results.tensors));
-           })
+      .def(
+          "__call__",
+          [](TracedFunction& f, nb::bytes key, nb::list arguments, nb::handle trace, nb::handle donated) -> nb::object {
+            std::vector<Tensor> tensors = tensors_in(arguments);
+            if (detail::TracedCalls::inlines(tensors)) return nb::none();
+            std::vector<std::size_t> places;
+            for (const nb::handle i : nb::borrow<nb::object>(donated)) places.push_back(nb::cast<std::size_t>(i));
+            const detail::TracedResults results = released([&] {
+              return f.calls->call(std::string(key.c_str(), key.size()), std::move(tensors), tracer(trace), places);
+            });
+            for (const std::size_t i : places) tensor_in(arguments[i]) = Tensor();
+            return nb::make_tuple(nb::borrow(static_cast<PyObject*>(const_cast<void*>(results.value.get()))),
+                                  arrays(results.tensors));
+          })
       .def_prop_ro("cached", [](const TracedFunction& f) { return f.calls->cached(); })
       .def("clear", [](TracedFunction& f) { released([&] { f.calls->clear(); }); });
   nb::class_<Graph>(m, "Graph")

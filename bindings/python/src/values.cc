@@ -30,11 +30,11 @@ class Numbers {
     return true;
   }
   Tensor tensor(std::optional<DType> dtype) const {
-    const DType type = dtype.value_or(has_complex_  ? DType::c64
-                                      : has_float_  ? DType::f32
-                                      : has_int_    ? integer_type()
-                                      : has_bool_   ? DType::boolean
-                                                    : DType::f32);
+    const DType type = dtype.value_or(has_complex_ ? DType::c64
+                                      : has_float_ ? DType::f32
+                                      : has_int_   ? integer_type()
+                                      : has_bool_  ? DType::boolean
+                                                   : DType::f32);
     if (!has_complex_) return from_numbers(Shape(sizes_), real_, type);
     if (type != DType::c64) {
       throw TypeError("asarray: complex numbers as " + nb::cast<std::string>(nb::str(dtype_object(type))));
@@ -152,9 +152,18 @@ std::optional<DType> type_of_format(const char* format, Py_ssize_t itemsize) {
       return DType::f32;
     case 'd':
       return DType::f64;
-    case 'b': case 'h': case 'i': case 'l': case 'q':
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
       return itemsize == 1 ? DType::i8 : itemsize == 2 ? DType::i16 : itemsize == 4 ? DType::i32 : DType::i64;
-    case 'c': case 'B': case 'H': case 'I': case 'L': case 'Q':
+    case 'c':
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
       return itemsize == 1 ? DType::u8 : itemsize == 2 ? DType::u16 : itemsize == 4 ? DType::u32 : DType::u64;
     default:
       return {};
@@ -277,8 +286,8 @@ std::int64_t integer_from(nb::handle object, std::string_view what) {
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
   if (overflow != 0) {
-    const std::string text = std::string(what) + " is " + nb::cast<std::string>(nb::str(index)) +
-                             ", and has to fit into 64 bits";
+    const std::string text =
+        std::string(what) + " is " + nb::cast<std::string>(nb::str(index)) + ", and has to fit into 64 bits";
     if (what == "an index") throw IndexError(text);
     throw InvalidArgument(text);
   }
@@ -378,8 +387,9 @@ void add_values(nb::module_& m) {
     const std::span<const std::byte> values(static_cast<const std::byte*>(bytes.data()), bytes.size());
     return array(tensor(dtype_of_object(dtype), shape_from(shape), values));
   });
-  m.def("seed", [](std::uint64_t seed) { random::seed(seed); }, nb::arg("seed"),
-        "Starts the default generator anew: the same seed gives the same numbers afterwards.");
+  m.def(
+      "seed", [](std::uint64_t seed) { random::seed(seed); }, nb::arg("seed"),
+      "Starts the default generator anew: the same seed gives the same numbers afterwards.");
   m.def("result_type", [](nb::args operands) {
     std::vector<TensorLike> all;
     for (const nb::handle o : operands) {

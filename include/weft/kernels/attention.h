@@ -43,13 +43,13 @@ struct AttentionLengths {
 // y = softmax(scale · q·kᵀ + mask) · v with online softmax: no score matrix in memory.
 // q [batch, heads, queries, dim], k [batch, kv_heads, keys, dim], v [batch, kv_heads, keys, value_dim],
 // y [batch, heads, queries, value_dim]; heads is a multiple of kv_heads. mask broadcasts to
-// [batch, heads, queries, keys]: boolean, of which false hides its key, or a float that is added, of which -inf hides it;
-// what is hidden reaches nothing, as with windows and lengths. A query that sees no key gives zeros unless
+// [batch, heads, queries, keys]: boolean, of which false hides its key, or a float that is added, of which -inf hides
+// it; what is hidden reaches nothing, as with windows and lengths. A query that sees no key gives zeros unless
 // `empty_is_nan`.
 // f32, f16 and bf16 in any mixture, arithmetic in f32; any strides, dim and value_dim (up to 64: one pass in
-// registers). A score of -inf, however it came about, gives its key the weight 0 (which times NaN or infinity in its v is
-// NaN, unless the key is hidden); a NaN or +inf among a query's scores makes its row NaN. Tiles of keys that no query
-// sees are not read. y may be q itself (up to 256 columns), not k or v. On a GPU the keys are split among
+// registers). A score of -inf, however it came about, gives its key the weight 0 (which times NaN or infinity in its v
+// is NaN, unless the key is hidden); a NaN or +inf among a query's scores makes its row NaN. Tiles of keys that no
+// query sees are not read. y may be q itself (up to 256 columns), not k or v. On a GPU the keys are split among
 // workgroups if queries are few and keys many, or if a binding cannot hold all keys. Source: Milakov and Gimelshein,
 // "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022, and "Flash-Decoding", 2023.
 // log_sums, f32 [batch, heads, queries], gets of each query log(Σ exp(score)), -inf if it sees no key: its weights are

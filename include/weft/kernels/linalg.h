@@ -24,8 +24,8 @@ struct CholeskyOptions {
 // or an infinity there) the order k of its first leading minor that is not; then the lower
 // triangle of l is NaN from its column k on (the upper one of u from its row k on). l may be a's very view.
 //
-// As LAPACK's potrf, which the CPU calls where the library was built with it: in the type itself, on GPUs in f32 (on the
-// CPU without LAPACK sums are in f64). On GPUs small matrices are a workgroup's each, large ones go by blocks whose
+// As LAPACK's potrf, which the CPU calls where the library was built with it: in the type itself, on GPUs in f32 (on
+// the CPU without LAPACK sums are in f64). On GPUs small matrices are a workgroup's each, large ones go by blocks whose
 // updates are matrix products. Throws InvalidArgument; f64 on a GPU is Unsupported.
 void cholesky(Stream& stream, const View& a, const View& l, const View& info, const CholeskyOptions& options = {});
 
@@ -103,20 +103,20 @@ struct EighOptions {
 void eigh(Stream& stream, const View& a, const View& w, const View& info, const std::optional<View>& v,
           const EighOptions& options = {});
 
-// The eigenvalues w [..., n] of matrices a [..., n, n] of any kind, in the order of their real parts, equal ones in that
-// of the imaginary parts, and if v is given eigenvectors, of norm 1, as its columns: a v = v diag(w), v [..., n, n]. The
-// largest element of each vector is real and positive. Of real matrices eigenvalues that are not real are exact pairs of
-// conjugates, and so are their vectors; those of real eigenvalues are real. info i32 [...]: 0; 1 where the iteration did
-// not converge, or a has NaN or an infinity, and then w and v are NaN. a is f32 or c64, w and v are c64; they share no
-// memory with a.
+// The eigenvalues w [..., n] of matrices a [..., n, n] of any kind, in the order of their real parts, equal ones in
+// that of the imaginary parts, and if v is given eigenvectors, of norm 1, as its columns: a v = v diag(w), v [..., n,
+// n]. The largest element of each vector is real and positive. Of real matrices eigenvalues that are not real are exact
+// pairs of conjugates, and so are their vectors; those of real eigenvalues are real. info i32 [...]: 0; 1 where the
+// iteration did not converge, or a has NaN or an infinity, and then w and v are NaN. a is f32 or c64, w and v are c64;
+// they share no memory with a.
 //
-// w are the eigenvalues of a matrix that differs from a by some n 2^-24 times its norm, as LAPACK's geev has them; where
-// eigenvalues depend much on the matrix, as multiple ones of a matrix that is not normal do, they may be off by far more,
-// and vectors be almost the same. By balancing, reflections that make a matrix Hessenberg, and QR steps with shifts; of a
-// matrix' triangle the vectors are found by substitution. On GPUs a workgroup does all but the last for a matrix, in
-// device memory: many small matrices take all of the GPU, a large one only a small part of it, for about 25 n³
-// operations. The CPU computes in f64. Throws InvalidArgument. Source: Golub and Van Loan, "Matrix Computations", 4th
-// edition, 7.4 to 7.6.
+// w are the eigenvalues of a matrix that differs from a by some n 2^-24 times its norm, as LAPACK's geev has them;
+// where eigenvalues depend much on the matrix, as multiple ones of a matrix that is not normal do, they may be off by
+// far more, and vectors be almost the same. By balancing, reflections that make a matrix Hessenberg, and QR steps with
+// shifts; of a matrix' triangle the vectors are found by substitution. On GPUs a workgroup does all but the last for a
+// matrix, in device memory: many small matrices take all of the GPU, a large one only a small part of it, for about 25
+// n³ operations. The CPU computes in f64. Throws InvalidArgument. Source: Golub and Van Loan, "Matrix Computations",
+// 4th edition, 7.4 to 7.6.
 void eig(Stream& stream, const View& a, const View& w, const View& info, const std::optional<View>& v);
 
 struct SvdOptions {

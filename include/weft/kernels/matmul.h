@@ -31,10 +31,10 @@ DType product_type(DType a, DType b);
 // Throws InvalidArgument, Unsupported.
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue = {});
 
-// y[…, m, n] = Σ_k a[…, m, k] · b[chosen[…], k, n]: each entry of y's leading dimensions takes one of the matrices of b,
-// [matrices, k, n] (a mixture of experts), where it lies. `chosen`: integers that broadcast to y's leading dimensions,
-// clamped to 0…matrices - 1. Types, sums and strides are matmul()'s, without complex numbers. Throws Unsupported if a
-// GPU cannot bind all of b.
+// y[…, m, n] = Σ_k a[…, m, k] · b[chosen[…], k, n]: each entry of y's leading dimensions takes one of the matrices of
+// b, [matrices, k, n] (a mixture of experts), where it lies. `chosen`: integers that broadcast to y's leading
+// dimensions, clamped to 0…matrices - 1. Types, sums and strides are matmul()'s, without complex numbers. Throws
+// Unsupported if a GPU cannot bind all of b.
 void gather_matmul(Stream& stream, const View& a, const View& b, const View& chosen, const View& y);
 
 // y[…, m, n] = Σ a[m, k] · b[k, n] over the k from segments[…, 0] to segments[…, 1] - 1: products of pieces of two

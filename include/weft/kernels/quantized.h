@@ -25,10 +25,10 @@
 //
 // Scales and zeros have an element for each group, [rows, groups] ([groups, cols] of gptq and awq); a group of all rows
 // or columns is one even of none. Zeros are numbers of the scales' type, or packed as the values are (nbits, gptq, awq:
-// rows of nbits are whole bytes; gptq's are 1 less than the zero point, gptq_v2's are the zero point), or of the values'
-// type (integers). Without zeros the zero point is 2^(bits - 1) of nbits and gptq, and 0 of integers. `groups` says which
-// group each row of gptq belongs to (its g_idx), clamped. What is said of gptq holds for gptq_v2, which is the format of
-// that name of GPTQ's checkpoints. Values of integers are i8, u8, i4, u4, i2, u2, f8e4m3 or f8e5m2.
+// rows of nbits are whole bytes; gptq's are 1 less than the zero point, gptq_v2's are the zero point), or of the
+// values' type (integers). Without zeros the zero point is 2^(bits - 1) of nbits and gptq, and 0 of integers. `groups`
+// says which group each row of gptq belongs to (its g_idx), clamped. What is said of gptq holds for gptq_v2, which is
+// the format of that name of GPTQ's checkpoints. Values of integers are i8, u8, i4, u4, i2, u2, f8e4m3 or f8e5m2.
 #pragma once
 
 #include <cstdint>

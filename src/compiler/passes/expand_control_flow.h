@@ -5,8 +5,8 @@
 
 namespace weft::compiler {
 
-// Equal loops are computed once. Branches whose predicate is a constant are put in place; loops read their slices and write their stacked results by
-// operations of their bodies.
+// Equal loops are computed once. Branches whose predicate is a constant are put in place; loops read their slices and
+// write their stacked results by operations of their bodies.
 Graph expand_control_flow(const Graph& graph, const PassContext& context);
 
 }  // namespace weft::compiler

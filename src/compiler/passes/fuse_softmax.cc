@@ -63,7 +63,8 @@ std::optional<Softmax> match_logarithm(const Term& y, const Shape& shape, const 
   if (!x.defined() || !sum.defined() || x.shape() != shape) return std::nullopt;
   const Node* node = spread_reduction(sum, shape);
   const auto axis = reduced_axis(node, ReduceKind::log_sum_exp);
-  return axis && same(node->inputs()[0], x) && has_alone(uses, sum, &user) ? std::optional(Softmax{x, *axis}) : std::nullopt;
+  return axis && same(node->inputs()[0], x) && has_alone(uses, sum, &user) ? std::optional(Softmax{x, *axis})
+                                                                           : std::nullopt;
 }
 
 }  // namespace
@@ -78,7 +79,8 @@ Graph fuse_softmax(const Graph& graph, const PassContext&) {
       return found && found->x.dtype() == node.types()[0].dtype;
     };
     if (const auto found = match_plain(y, shape); usable(found)) return softmax(r.at(found->x), found->axis);
-    if (const auto found = match_logarithm(y, shape, r.uses(), node); usable(found)) return log_softmax(r.at(found->x), found->axis);
+    if (const auto found = match_logarithm(y, shape, r.uses(), node); usable(found))
+      return log_softmax(r.at(found->x), found->axis);
     return {};
   });
 }

@@ -19,8 +19,10 @@ Graph literals(const Graph& graph, const PassContext&) {
     for (const Tensor& v : node.inputs()) {
       const ConstantOp* constant = constant_op(v);
       numbers.push_back(constant ? constant->scalar() : std::nullopt);
-      if (numbers.back()) any = true;
-      else all = false, rest = broadcast(rest, v.shape());
+      if (numbers.back())
+        any = true;
+      else
+        all = false, rest = broadcast(rest, v.shape());
     }
     if (!any || all || rest != node.types()[0].shape) return {};
     Region region;

@@ -137,7 +137,8 @@ Graph resolve_views(const Graph& graph, const PassContext&) {
     std::vector<Tensor> operands;
     for (const Tensor& v : node->inputs()) {
       const Tensor operand = reading(v);
-      const bool dense = node->op().takes_strides_of(operands.size()) || !operand.node()->op().is_view() || is_dense(operand);
+      const bool dense =
+          node->op().takes_strides_of(operands.size()) || !operand.node()->op().is_view() || is_dense(operand);
       operands.push_back(dense ? operand : copy(operand));
     }
     const Tensor kernel = node->op().is_leaf() ? r.copy(*node) : r.copy(*node, node->shared_op(), std::move(operands));

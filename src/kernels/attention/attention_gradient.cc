@@ -247,8 +247,8 @@ void record_with_slopes(gpu::Commands& commands, const AttentionGradientCall& c,
   };
   View keys = a.k;
   if (a.mask) {
-    // NaN and infinities of a key must not meet the queries that do not see it, whose cotangents of its score are 0; the
-    // score of such a key is NaN to the others, and so is its cotangent.
+    // NaN and infinities of a key must not meet the queries that do not see it, whose cotangents of its score are 0;
+    // the score of such a key is NaN to the others, and so is its cotangent.
     const View memory = scratch.take(static_cast<std::uint64_t>(a.k.count()) * 2);
     keys = View(memory.buffer, memory.offset, DType::f16, a.k.shape());
     Expression finite;

@@ -236,7 +236,8 @@ void run_head(const AttentionGradientCall& c, std::int64_t batch, std::int64_t k
       weigh({scores.data(), of_weights.data(), a.mask ? bias.data() : nullptr, log_sums, delta, first, end,
              static_cast<std::int32_t>(key)},
             keys, static_cast<float>(a.options.scale));
-      multiply(a.dim, kQueries, keys, {finite_k.data() + key * a.dim, 1, a.dim}, of_weights.data(), kQueries, dq.data(), kQueries);
+      multiply(a.dim, kQueries, keys, {finite_k.data() + key * a.dim, 1, a.dim}, of_weights.data(), kQueries, dq.data(),
+               kQueries);
       multiply(keys, q.pitch, kQueries, {of_weights.data(), kQueries, 1}, q.rows.data(), q.pitch,
                dk.data() + key * q.pitch, q.pitch);
       multiply(keys, g.pitch, kQueries, {scores.data(), kQueries, 1}, g.rows.data(), g.pitch, dv.data() + key * g.pitch,

@@ -41,8 +41,8 @@ bool can_run_subgroup_matrix(const AttentionVariant& v, const AttentionCall& a, 
   if (!can_vectorise(a.y) || a.value_dim % 4 != 0) return false;
   // Loads directly from storage take a stride that is no less than a row, neither reversed nor broadcast.
   if (v.buffers == 0 && (a.k.strides()[2] < a.dim || a.v.strides()[2] < a.value_dim)) return false;
-  // They take whole tiles: none may extend past the keys or a sequence's length, or have keys that some rows do not see,
-  // whose values may be NaN.
+  // They take whole tiles: none may extend past the keys or a sequence's length, or have keys that some rows do not
+  // see, whose values may be NaN.
   if (v.buffers == 0 && (a.keys % v.tile != 0 || a.has_window() || a.mask || a.lengths.queries || a.lengths.keys)) {
     return false;
   }

@@ -8,13 +8,20 @@ namespace {
 
 DType unsigned_of(int bits) {
   switch (bits) {
-    case 2: return DType::u2;
-    case 4: return DType::u4;
-    case 8: return DType::u8;
-    case 16: return DType::u16;
-    case 32: return DType::u32;
-    case 64: return DType::u64;
-    default: throw InternalError("no unsigned type of {} bits", bits);
+    case 2:
+      return DType::u2;
+    case 4:
+      return DType::u4;
+    case 8:
+      return DType::u8;
+    case 16:
+      return DType::u16;
+    case 32:
+      return DType::u32;
+    case 64:
+      return DType::u64;
+    default:
+      throw InternalError("no unsigned type of {} bits", bits);
   }
 }
 
@@ -70,13 +77,15 @@ View as_unsigned(const View& view) {
 void as_bits(std::span<View> views, std::span<std::int64_t> steps, int axis) {
   if (split(views, steps)) return;
   for (View& v : views) v.dtype = unsigned_of(bits(v.dtype));
-  while (axis >= 0 && merge(views, steps, axis)) {}
+  while (axis >= 0 && merge(views, steps, axis)) {
+  }
 }
 
 void as_bits(std::span<View> views) {
   as_bits(views, {}, -1);
   for (int axis = 0; axis < views[0].rank(); ++axis) {
-    while (merge(views, {}, axis)) {}
+    while (merge(views, {}, axis)) {
+    }
   }
 }
 

@@ -22,13 +22,17 @@ inline ElementWork norm_work(bool centred, std::size_t weights) {
 }
 inline ElementWork reduce_work(ReduceKind op) {
   switch (op) {
-    case ReduceKind::log_sum_exp: return {4, 1.3};
+    case ReduceKind::log_sum_exp:
+      return {4, 1.3};
     case ReduceKind::variance:
-    case ReduceKind::deviation: return {4, 0.2};
+    case ReduceKind::deviation:
+      return {4, 0.2};
     case ReduceKind::sum_squares:
     case ReduceKind::l1:
-    case ReduceKind::l2: return {2, 0.1};
-    default: return {1, 0.1};
+    case ReduceKind::l2:
+      return {2, 0.1};
+    default:
+      return {1, 0.1};
   }
 }
 inline ElementWork scan_work(ScanKind op) {

@@ -110,10 +110,10 @@ bool overlap(const View& a, const View& b) {
 
 std::string NamedViews::text(std::string_view kernel, const View& view, std::string_view otherwise) const {
   const auto k = static_cast<std::size_t>(&view - views_.data());
-  const std::string name = naming_                     ? naming_(kernel, k, views_.size())
-                           : name_.empty()             ? std::string(otherwise)
-                           : numbered_                 ? std::format("{} {}", name_, k)
-                                                       : std::string(name_);
+  const std::string name = naming_         ? naming_(kernel, k, views_.size())
+                           : name_.empty() ? std::string(otherwise)
+                           : numbered_     ? std::format("{} {}", name_, k)
+                                           : std::string(name_);
   return std::format("{} {}", name, to_string(given_ ? *given_ : view));
 }
 
@@ -133,8 +133,10 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
     }
     // Shaders can access whole words only.
     if (gpu && static_cast<std::uint64_t>(bit_range(v)[1] / 8) >= v.buffer.capacity() / 4 * 4) {
-      throw InvalidArgument("{}: {} ends in the last bytes of a GPU buffer of {}, which kernels cannot see, since its "
-                            "size is no multiple of four", kernel, operands.text(kernel, v, what), v.buffer.capacity());
+      throw InvalidArgument(
+          "{}: {} ends in the last bytes of a GPU buffer of {}, which kernels cannot see, since its "
+          "size is no multiple of four",
+          kernel, operands.text(kernel, v, what), v.buffer.capacity());
     }
     // The view's fields may have been changed after its construction.
     (void)View(v.buffer, v.offset, v.dtype, v.shape(), v.strides());

@@ -80,8 +80,7 @@ std::string_view lane_mode(const View& operand, int lanes, std::int64_t stride_o
   return stride_of_lanes == 1 && vectorises && !operand.buffer.is_number() ? "four" : "each";
 }
 
-PrologueRows::PrologueRows(const Expression& prologue, DType type)
-    : expression_(with_wide_output(prologue, type)) {}
+PrologueRows::PrologueRows(const Expression& prologue, DType type) : expression_(with_wide_output(prologue, type)) {}
 
 void PrologueRows::operator()(CpuExpression::Registers& registers, std::span<const CpuExpression::Row> inputs,
                               std::int64_t n, void* x) const {

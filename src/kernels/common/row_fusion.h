@@ -15,10 +15,10 @@ namespace weft::kernels {
 
 // All views have one shape.
 struct RowViews {
-  std::vector<View> inputs;    // of `prologue`; without one, x
-  std::vector<View> operands;  // of `epilogue`
-  std::vector<View> results;   // of `epilogue`; without one, y
-  std::vector<View> extra_outputs;    // the other results of `prologue`
+  std::vector<View> inputs;         // of `prologue`; without one, x
+  std::vector<View> operands;       // of `epilogue`
+  std::vector<View> results;        // of `epilogue`; without one, y
+  std::vector<View> extra_outputs;  // the other results of `prologue`
   const Expression* prologue = nullptr;
   const Expression* epilogue = nullptr;
 
@@ -57,10 +57,10 @@ SplitKind split_kind(const RowViews& views, int words, std::size_t weights = 0);
 
 // How a kernel would read the rows of a dense tensor.
 struct RowReading {
-  bool fuses = true;    // prologue and epilogue do not slow it down
-  bool reads_once = true;  // rows stay in registers: nothing is read or computed twice
-  bool extra_outputs = true;    // the same with extra outputs
-  bool scratch = false;  // it also binds the scratch of splits
+  bool fuses = true;          // prologue and epilogue do not slow it down
+  bool reads_once = true;     // rows stay in registers: nothing is read or computed twice
+  bool extra_outputs = true;  // the same with extra outputs
+  bool scratch = false;       // it also binds the scratch of splits
 };
 // `capabilities`: null for the CPU.
 RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const Shape& shape, const AxisMask& along);

@@ -195,12 +195,14 @@ void for_each_row(cpu::Executor& all_cores, const RowViews& views, const Rows& r
   const bool across = runs_across(rows, 0) || runs_across(rows, y);
   const std::int64_t short_rows =
       std::max<std::int64_t>(CpuExpression::kBlock / std::max<std::int64_t>(rows.length, 1), 1);
-  const std::int64_t block = across              ? RowWorker<T>::kMaxRows
+  const std::int64_t block = across             ? RowWorker<T>::kMaxRows
                              : views.is_fused() ? std::min(short_rows, RowWorker<T>::kMaxRows)
                                                 : 1;
   const std::int64_t grain = std::max<std::int64_t>(16384 / std::max<std::int64_t>(rows.length * block, 1), 1);
   cpu::say_form([&] {
-    return std::pair(std::string(across ? "row_blocks_across" : block > 1 ? "row_blocks" : "rows"),
+    return std::pair(std::string(across      ? "row_blocks_across"
+                                 : block > 1 ? "row_blocks"
+                                             : "rows"),
                      std::format("{} rows of {}", rows.count, rows.length));
   });
   parallel(executor, ceil_div(rows.count, block), grain, [&](std::int64_t begin, std::int64_t end) {
@@ -209,15 +211,19 @@ void for_each_row(cpu::Executor& all_cores, const RowViews& views, const Rows& r
     for (std::int64_t b = begin; b < end; ++b) {
       const std::int64_t first = b * block;
       const std::int64_t count = std::min(block, rows.count - first);
-      if (prologue) worker.take(first, count, in.data());
-      else if (!read) from.gather(first, count, in.data());
+      if (prologue)
+        worker.take(first, count, in.data());
+      else if (!read)
+        from.gather(first, count, in.data());
       for (std::int64_t r = 0; r < count; ++r) {
         const T* x_row = read ? from.direct_row(first + r) : in.data() + r * rows.length;
         T* y_row = written ? to.direct_row(first + r) : out.data() + r * rows.length;
         f(x_row, y_row, rows.length, first + r);
       }
-      if (epilogue) worker.give(first, count, out.data());
-      else if (!written) to.scatter(first, count, out.data());
+      if (epilogue)
+        worker.give(first, count, out.data());
+      else if (!written)
+        to.scatter(first, count, out.data());
     }
   });
 }

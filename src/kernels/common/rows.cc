@@ -214,9 +214,9 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   plan.width = along4 || across4 || plan.unaligned ? 4 : 1;
   plan.alignment_unit = options.alignment_unit;
   // For unaligned rows: the steps of the row with the largest misalignment.
-  plan.steps = plan.across   ? rows.length
+  plan.steps = plan.across      ? rows.length
                : plan.unaligned ? (plan.alignment_unit - 1 + rows.length + 3) / 4
-                             : rows.length / plan.width;
+                                : rows.length / plan.width;
   const std::int64_t row_groups = plan.across ? ceil_div(rows.count, plan.width) : rows.count;
   if (capabilities.subgroups) plan.cluster = std::min(capabilities.subgroup_min, 32u);
   const std::uint32_t largest = power_of_two_at_most(std::min(capabilities.max_workgroup_size, 1024u));

@@ -49,17 +49,17 @@ bool runs_across(const Rows& rows, std::size_t k);
 // 4). Lane m of them takes the steps m, m + threads_per_row, m + 2·threads_per_row, …; a step is `width` elements of a
 // row, or one element of `width` rows.
 struct RowPlan {
-  bool across = false;  // adjacent threads belong to adjacent rows
-  int width = 1;        // 1 or 4
+  bool across = false;                // adjacent threads belong to adjacent rows
+  int width = 1;                      // 1 or 4
   std::uint32_t threads_per_row = 1;  // a power of two
-  std::uint32_t interleave = 1;  // rows (or groups of four) whose lanes alternate in thread order; a power of two
+  std::uint32_t interleave = 1;       // rows (or groups of four) whose lanes alternate in thread order; a power of two
   std::uint32_t workgroup = 1;        // threads
   std::uint32_t cluster = 1;          // adjacent threads that exchange values by subgroup shuffles
   std::uint32_t register_steps = 0;   // steps of each lane that stay in registers; 0: too many, the row is read again
   std::int64_t steps = 0;             // of a row
   std::int64_t groups = 0;            // workgroups
-  bool split = false;  // for split rows, as the options asked
-  bool tiles = false;  // for tiles of split_rows.h, whose steps are threads_per_row apart
+  bool split = false;                 // for split rows, as the options asked
+  bool tiles = false;                 // for tiles of split_rows.h, whose steps are threads_per_row apart
   // Rows that begin and end anywhere: a vector body with a peeled head and tail. A step of a 16-bit type is two words,
   // threads_per_row words apart, so that adjacent threads access adjacent words; of a 32-bit type it is four adjacent
   // words. Elements of a lane's first step and of its last two may be outside of the row. Rows that the kernel reads

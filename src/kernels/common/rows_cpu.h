@@ -6,8 +6,8 @@
 #include "core/compiler.h"
 #include "core/host_memory.h"
 #include "kernels/common/rows.h"
-#include "kernels/elementwise/block_memory.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/elementwise/block_memory.h"
 
 // Compiled once for each level of vector instructions; the loader selects one. Not with sanitizers, whose runtime is
 // not initialised when the loader selects.

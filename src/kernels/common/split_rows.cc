@@ -148,7 +148,7 @@ std::optional<SplitRows> plan_split_rows(const gpu::Capabilities& capabilities, 
   if (!chosen) return {};
   SplitForm& f = *chosen;
   f.look_back &= kind.can_look_back && chunks.size() == 1 && (kind.type == DType::f32 || kind.type == DType::c64) &&
-             is_one_dispatch(capabilities, rows.count * rows.length, 16);
+                 is_one_dispatch(capabilities, rows.count * rows.length, 16);
 
   const std::int64_t groups_of_whole = plan.groups;
   lay_tile(plan, capabilities, rows, kind.element_bits, f);
@@ -243,8 +243,10 @@ void run_split_rows(gpu::Commands& commands, std::string_view name, const SplitR
     std::int64_t first_split = 0;
     for (std::size_t w = 0; w < p.splits.size(); ++w) {
       Call call = start(w);
-      if (finish) call.read("partials", partials);
-      else call.write("partials", partials);
+      if (finish)
+        call.read("partials", partials);
+      else
+        call.write("partials", partials);
       set_splits(call, p, w, first_split);
       call.set("gathers", !finish).set("finishes", finish);
       if (!finish) call.cost({});  // counted for one of the two dispatches
@@ -299,8 +301,10 @@ void in_row_chunks(const gpu::Capabilities& capabilities, std::string_view kerne
       if (others[d] && shape[d] > (widest < 0 ? 1 : shape[widest])) widest = d;
     }
     if (widest < 0) {
-      throw Unsupported("{}: a row of {} is longer than this device's bindings of {} bytes, as are the {} bytes that "
-                        "its parts leave", kernel, to_string(views[0]), capabilities.max_binding, bytes);
+      throw Unsupported(
+          "{}: a row of {} is longer than this device's bindings of {} bytes, as are the {} bytes that "
+          "its parts leave",
+          kernel, to_string(views[0]), capabilities.max_binding, bytes);
     }
     shape[widest] = first_half(shape[widest]);
   }

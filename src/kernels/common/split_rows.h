@@ -39,16 +39,16 @@ struct SplitRows {
   std::int64_t all_splits = 0;              // of a row, in all chunks
   std::int64_t block = 1;                   // rows of a tile
   std::int64_t tiles_per_split = 1;
-  DType type = DType::f32;                  // of the statistics
-  int words = 0;                            // statistics of a split, for each row
-  bool look_back = false;                   // as the form says; for statistics of floats only
+  DType type = DType::f32;  // of the statistics
+  int words = 0;            // statistics of a split, for each row
+  bool look_back = false;   // as the form says; for statistics of floats only
   std::uint32_t spin_limit = 0;
-  bool late = false;          // as the form says
-  bool exact = false;         // with look_back: no tile is partly past a row's end or the last row
-  bool column_pairs = false;  // with look_back: as SplitKind says
+  bool late = false;             // as the form says
+  bool exact = false;            // with look_back: no tile is partly past a row's end or the last row
+  bool column_pairs = false;     // with look_back: as SplitKind says
   bool in_order = false;         // scans: splits are joined in the row's order
   bool packed_partials = false;  // a split's statistics are one packed word
-  bool runs = false;          // a thread's steps are groups of four adjacent ones, else all threads_per_row apart
+  bool runs = false;             // a thread's steps are groups of four adjacent ones, else all threads_per_row apart
   // Splits have equal lengths up to one step of each thread, where rows do not end with a tile.
   bool balanced = false;
   RowPlan plan_of(std::size_t chunk) const;
@@ -58,7 +58,7 @@ struct SplitRows {
 
 // What a kernel needs of its splits.
 struct SplitKind {
-  int element_bits = 32;    // of x
+  int element_bits = 32;                  // of x
   DType type = DType::f32;                // of the statistics
   int words = 1;                          // statistics of a split, for each row
   std::size_t operands = 2;               // of the kernel, without the scratch

@@ -33,9 +33,9 @@ std::string_view mask_kind(DType type) {
 // order.
 struct Part {
   View mask, moved;
-  std::vector<std::int64_t> begin;   // in the whole mask
-  std::optional<View> carry;         // number of elements that earlier parts chose
-  View total;                        // receives that number plus the part's own
+  std::vector<std::int64_t> begin;  // in the whole mask
+  std::optional<View> carry;        // number of elements that earlier parts chose
+  View total;                       // receives that number plus the part's own
 };
 
 struct ListChunk {
@@ -110,9 +110,7 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
     if (part.carry) call.read("carry", *part.carry);
     call.index_param("list_first", chunk->first).index_param("list_size", list->shape()[0]);
     if (form == Compaction::indices) {
-      call.write("y", *list)
-          .index_param("y_axis", list->strides()[1])
-          .index_param("y_stride", list->strides()[0]);
+      call.write("y", *list).index_param("y_axis", list->strides()[1]).index_param("y_stride", list->strides()[0]);
       for (int d = 0; d < mask.rank(); ++d)
         call.index_param(std::format("begin{}", d), part.begin[static_cast<std::size_t>(d)]);
     } else {
@@ -152,9 +150,7 @@ constexpr std::size_t kMaxParts = 1024;
 // Cuts the problem into parts that fit bindings, along the first axis that is longer than 1, which keeps the order.
 void cut(const gpu::Capabilities& capabilities, std::string_view name, const CompactProblem& problem, Part part,
          std::vector<Part>& parts) {
-  const auto far = [&](const View& v) {
-    return span_bytes(v) > chunk_limit(capabilities) || v.count() > kMaxElements;
-  };
+  const auto far = [&](const View& v) { return span_bytes(v) > chunk_limit(capabilities) || v.count() > kMaxElements; };
   const bool moves = problem.form != Compaction::indices;
   if (!far(part.mask) && !(moves && far(part.moved))) return parts.push_back(std::move(part));
   int axis = 0;

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "core/host_memory.h"
+#include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/scalar_ops_cpu.h"
-#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 namespace {
@@ -18,7 +18,8 @@ constexpr int kBlock = CpuExpression::kBlock;
 class Finder {
  public:
   explicit Finder(const View& mask)
-      : data_(mask.buffer.data() + mask.offset), load_(block_memory(mask.dtype).load),
+      : data_(mask.buffer.data() + mask.offset),
+        load_(block_memory(mask.dtype).load),
         is_true_(mask.dtype == DType::boolean ? nullptr : cpu_to_boolean(cpu_register(mask.dtype))) {}
 
   // Tests `n` elements from `first` on, at most a block: how many are chosen.
@@ -95,10 +96,14 @@ struct Mover {
 
   void operator()(std::int64_t source, std::int64_t target) const {
     switch (bits(type)) {
-      case 8: return move<1>(source, target);
-      case 16: return move<2>(source, target);
-      case 32: return move<4>(source, target);
-      case 64: return move<8>(source, target);
+      case 8:
+        return move<1>(source, target);
+      case 16:
+        return move<2>(source, target);
+      case 32:
+        return move<4>(source, target);
+      case 64:
+        return move<8>(source, target);
       default: {
         std::uint64_t v = 0;
         load_block(type)(from, source, 0, 1, &v);
@@ -210,9 +215,12 @@ void compact_cpu(cpu::Executor& all_cores, const CompactProblem& problem) {
       }
       for (int j = 0; j < found; ++j) {
         const std::int64_t at = moved + finder.places()[j] * pieces.moved_stride(), to = (place + j) * stride;
-        if (problem.form == Compaction::indices) store_index(element + finder.places()[j], place + j);
-        else if (compresses) move(at, to);
-        else move(to, at);
+        if (problem.form == Compaction::indices)
+          store_index(element + finder.places()[j], place + j);
+        else if (compresses)
+          move(at, to);
+        else
+          move(to, at);
       }
       place += found;
     });

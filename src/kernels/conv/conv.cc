@@ -176,8 +176,8 @@ void in_parts(gpu::Commands& commands, const ConvProblem& p, const Expression* e
   map(commands, *epilogue, inputs, std::span(&p.y, 1));
 }
 
-// Nothing moves within windows of one element: a product of the channels, by whatever kernel suits it. (Where windows skip
-// elements, the places of x have no stride of their own, and few of them would be the rows of a product.)
+// Nothing moves within windows of one element: a product of the channels, by whatever kernel suits it. (Where windows
+// skip elements, the places of x have no stride of their own, and few of them would be the rows of a product.)
 bool is_pointwise(const ConvProblem& p) {
   for (int d = 0; d < p.spatial(); ++d) {
     if (p.strides[d] != 1 && p.y.shape()[ConvProblem::kSpatial + d] > 1) return false;
@@ -232,10 +232,14 @@ void run(Stream& stream, const ConvProblem& p, const Expression* epilogue) {
   if (p.depth() == 0) return without_products(stream, p, epilogue);
   if (is_pointwise(p) && p.outputs() > 1 && p.sum_type() != DType::f64) return pointwise(stream, p, epilogue);
   if (gpu::Commands* commands = stream.gpu()) {
-    if (is_depthwise(p)) conv_depthwise(*commands, p, epilogue);
-    else if (suits_product(p, commands->device().capabilities())) conv_product(*commands, p, epilogue);
-    else if (suits_unfolded(*commands, p)) conv_unfolded(*commands, p, epilogue);
-    else conv_direct(*commands, p, epilogue);
+    if (is_depthwise(p))
+      conv_depthwise(*commands, p, epilogue);
+    else if (suits_product(p, commands->device().capabilities()))
+      conv_product(*commands, p, epilogue);
+    else if (suits_unfolded(*commands, p))
+      conv_unfolded(*commands, p, epilogue);
+    else
+      conv_direct(*commands, p, epilogue);
   } else {
     conv_cpu(*stream.cpu(), p, epilogue);
   }
@@ -277,8 +281,10 @@ void conv_unfolded(gpu::Commands& commands, const ConvProblem& problem, const Ex
 void conv_depthwise(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue) {
   in_parts(commands, problem, epilogue, [&](const ConvProblem& p, const Expression* e) {
     // Parts may begin where elements lie by fours no more.
-    if (is_depthwise(p)) record_depthwise(commands, p, e);
-    else record_direct(commands, p, e);
+    if (is_depthwise(p))
+      record_depthwise(commands, p, e);
+    else
+      record_direct(commands, p, e);
   });
 }
 

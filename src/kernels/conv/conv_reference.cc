@@ -1,6 +1,6 @@
 // The reference of convolutions.
-#include "kernels/conv/problem.h"
 #include "kernels/common/element_cpu.h"
+#include "kernels/conv/problem.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/expression_cpu.h"
 
@@ -38,7 +38,8 @@ void conv_reference(const ConvProblem& p, const Expression* epilogue) {
       }
       if (!inside) continue;
       for (std::int64_t c = 0; c < p.channels(); ++c) {
-        const double a = element_as_double(p.x, x + c * p.x.strides()[2]), b = element_as_double(p.w, w + c * p.w.strides()[2]);
+        const double a = element_as_double(p.x, x + c * p.x.strides()[2]),
+                     b = element_as_double(p.w, w + c * p.w.strides()[2]);
         sum += a * b;
         if (!is_floating(product)) {
           wrapped += static_cast<std::uint32_t>(static_cast<std::int64_t>(a)) *

@@ -27,10 +27,11 @@ Schema schema(std::string name, std::string summary, std::string formula, std::v
 void add_conv_rows(TableRows& rows) {
   const auto x = ranked("x", "[n, C, spatial…]", kLeast, kMost), y = ranked("y", "[n, O, spatial…]", kLeast, kMost);
   const auto w = ranked("w", "[O, C / groups, window…]", kLeast, kMost);
-  rows.push_back(row(schema("conv", "the convolution over one to three spatial axes; x is zero outside of its edges",
-                            "y[n, o, i] = Σ_c Σ_k x[n, c, i · stride + k · dilation − before] · w[o, c, k]", {x, w}, y,
-                            {"conv1d", "conv2d", "conv3d"}),
-                     [](Stream& s, const Reader& r) { conv(s, r.in(0), r.in(1), r.out(0), r.options<ConvOptions>()); }));
+  rows.push_back(
+      row(schema("conv", "the convolution over one to three spatial axes; x is zero outside of its edges",
+                 "y[n, o, i] = Σ_c Σ_k x[n, c, i · stride + k · dilation − before] · w[o, c, k]", {x, w}, y,
+                 {"conv1d", "conv2d", "conv3d"}),
+          [](Stream& s, const Reader& r) { conv(s, r.in(0), r.in(1), r.out(0), r.options<ConvOptions>()); }));
   rows.push_back(
       row(schema("conv_transpose", "the transposed convolution, which is the gradient of conv for x",
                  "y[n, o, i] = Σ_c Σ_k x[n, c, j] · w[c, o, k] over all j with j · stride + k · dilation − before = i",
@@ -40,7 +41,9 @@ void add_conv_rows(TableRows& rows) {
   rows.push_back(
       row(schema("conv_filter_gradient", "the gradient of conv for its filter, y being the gradient of its result",
                  "w[o, c, k] = Σ_n Σ_i y[n, o, i] · x[n, c, i · stride + k · dilation − before]", {x, y}, w, {}),
-          [](Stream& s, const Reader& r) { conv_filter_gradient(s, r.in(0), r.in(1), r.out(0), r.options<ConvOptions>()); }));
+          [](Stream& s, const Reader& r) {
+            conv_filter_gradient(s, r.in(0), r.in(1), r.out(0), r.options<ConvOptions>());
+          }));
 }
 
 }  // namespace weft::kernels

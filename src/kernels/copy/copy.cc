@@ -119,8 +119,10 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
     if (c.shape[a] * c.shape[b] * 4 < f.tile * n * f.tile_b) return false;
     const std::int64_t bytes = (rows + n) * (words + 1) * std::max(element_bits / 8, 4);
     if (bytes > call.capabilities().max_workgroup_memory) return false;
-    if (n > 1) call.update("y", to).read("x", from);
-    else call.read("x", from).write("y", to);
+    if (n > 1)
+      call.update("y", to).read("x", from);
+    else
+      call.read("x", from).write("y", to);
     const std::string variant = run ? str_cat("run_", f.tile) : str_cat("tiles_", f.tile, "x", f.tile_b);
     call.variant(variant, "the sides' fast axes differ")
         .set("n", n)

@@ -13,8 +13,10 @@ WEFT_INLINE double sin_kernel(double r) {
 }
 WEFT_INLINE double cos_kernel(double r) {
   const double z = r * r;
-  return 1.0 - 0.5 * z + z * z * polynomial(z, 2.0697098289511992e-09, -2.7556331545819567e-07, 2.4801585083811486e-05,
-                                            -0.0013888888887145503, 0.041666666666664472);
+  return 1.0 - 0.5 * z +
+         z * z *
+             polynomial(z, 2.0697098289511992e-09, -2.7556331545819567e-07, 2.4801585083811486e-05,
+                        -0.0013888888887145503, 0.041666666666664472);
 }
 
 // Past this angle the product of the quadrant and the first part of π/2 is no longer exact.
@@ -76,9 +78,9 @@ WEFT_INLINE double first_quadrant(double a, double b) {
   const double below = low ? b : high ? a : a + b;
   const double t = above / (below == 0.0 ? 1.0 : below);
   const double z = t * t;
-  const double r = t * (1.0 + z * polynomial(z, -0.040494694476957686, 0.071387139448761905, -0.09029671725553029,
-                                             0.11107559447149171, -0.14285615224303552, 0.19999998959110543,
-                                             -0.33333333331545223));
+  const double r =
+      t * (1.0 + z * polynomial(z, -0.040494694476957686, 0.071387139448761905, -0.09029671725553029,
+                                0.11107559447149171, -0.14285615224303552, 0.19999998959110543, -0.33333333331545223));
   return (low ? 0.0 : high ? kHalfPi : 0.5 * kHalfPi) + r;
 }
 WEFT_INLINE double atan(double x) { return std::copysign(first_quadrant(std::abs(x), 1.0), x); }

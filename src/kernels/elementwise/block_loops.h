@@ -8,8 +8,8 @@
 
 namespace weft::kernels {
 
-// Everything that a loop calls is inlined: past some size of a source the compiler leaves small functions of the standard
-// library calls, with which no loop becomes vector code.
+// Everything that a loop calls is inlined: past some size of a source the compiler leaves small functions of the
+// standard library calls, with which no loop becomes vector code.
 #if WEFT_X86
 #define WEFT_TARGET_V3 __attribute__((flatten, target("avx2,fma,f16c,bmi2")))
 #define WEFT_TARGET_V4 \

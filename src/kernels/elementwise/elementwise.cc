@@ -240,7 +240,8 @@ std::optional<Expression> on_words(const Expression& e) {
       words.output(of(bitwise_xor, rest, differ));
       return words;
     }
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -344,8 +345,10 @@ void add_operands(Call& call, const ElementwiseProblem& problem, const Access& a
   for (const AccessedOperand& o : access.operands) {
     const bool is_input = o.name[0] == 'x';
     const int width = o.mode == "vec" ? access.width : 1;
-    if (is_input) call.read(o.name, o.view, width);
-    else call.write(o.name, o.view, width, access.row_misalignment == "words" ? 1 : 0);
+    if (is_input)
+      call.read(o.name, o.view, width);
+    else
+      call.write(o.name, o.view, width, access.row_misalignment == "words" ? 1 : 0);
     (is_input ? input_modes : output_modes).push_back(o.mode);
     strides(o.name, o.strides);
   }
@@ -369,9 +372,12 @@ void set_rounding(Call& call, const ElementwiseProblem& problem, const Access& a
   const bool stores_words =
       access.exact && y.mode == "vec" && y.view.dtype == DType::bf16 && problem.outputs.size() == 1;
   std::string store_how;
-  if (stores_words && needs_no_rounding(problem.expression)) store_how = "exact";
-  else if (stores_words && ends_without_ties(problem.expression)) store_how = "no_ties";
-  else if (stores_words && !fast_path) store_how = "no_nan";
+  if (stores_words && needs_no_rounding(problem.expression))
+    store_how = "exact";
+  else if (stores_words && ends_without_ties(problem.expression))
+    store_how = "no_ties";
+  else if (stores_words && !fast_path)
+    store_how = "no_nan";
   // A function alone takes the slow path for all arguments that give NaN; results that are not rounded may be NaN as
   // well.
   const bool by_itself = problem.expression.operation_count() == 1;
@@ -389,8 +395,7 @@ void map_gpu(gpu::Commands& commands, const ElementwiseProblem& problem) {
   constexpr std::int64_t kMany = 1 << 21;
   const bool many = !commands.device().capabilities().software && element_count(problem.shape) >= kMany;
   int unroll = problem.form.unroll;
-  if (access.width == 4 && access.exact &&
-      (problem.form.width > 4 || (many && !problem.form.width && !unroll))) {
+  if (access.width == 4 && access.exact && (problem.form.width > 4 || (many && !problem.form.width && !unroll))) {
     access.width = widest_group(problem, access.operands);
   }
   const int width = access.width;
@@ -409,7 +414,7 @@ void map_gpu(gpu::Commands& commands, const ElementwiseProblem& problem) {
   const std::int64_t row_groups = ceil_div(length + (cuts_rows ? 3 : access.misalignment), width);
   const std::int64_t groups = row_groups * element_count(outer);
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 128);  // 256: functions are 2 % slower
-  const std::int64_t block = std::int64_t{workgroup} * unroll;  // groups of a workgroup
+  const std::int64_t block = std::int64_t{workgroup} * unroll;               // groups of a workgroup
   const bool one_row = outer.rank() > 0 && row_groups % block == 0;
   const bool fast_path = width > 1 && has_fast_path(problem.expression, device_forms(commands.device()));
   std::string form = str_cat("width_", width * unroll);
@@ -445,8 +450,10 @@ void map(Stream& stream, std::string_view name, const Expression& expression, st
   check_memory(stream, name, {{input_name, inputs}}, {{output_name, outputs}});
   problem.form = form;
   if (element_count(problem.shape) == 0) return;
-  if (gpu::Commands* commands = stream.gpu()) map_gpu(*commands, problem);
-  else elementwise_cpu(*stream.cpu(), problem);
+  if (gpu::Commands* commands = stream.gpu())
+    map_gpu(*commands, problem);
+  else
+    elementwise_cpu(*stream.cpu(), problem);
 }
 
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,

@@ -27,11 +27,11 @@ struct MapForm {
 
 // A checked call. Axes are sorted so that the first output's fastest is last, and merged as far as all operands allow.
 struct ElementwiseProblem {
-  std::string_view name;            // of the kernel, for messages
+  std::string_view name;  // of the kernel, for messages
   const Expression& expression;
   std::span<const View> inputs, outputs;
-  Shape shape;                      // at least one axis
-  std::vector<Strides> strides;     // of the inputs, the outputs, and the virtual inputs, in this order
+  Shape shape;                             // at least one axis
+  std::vector<Strides> strides;            // of the inputs, the outputs, and the virtual inputs, in this order
   std::span<const Virtual> virtuals = {};  // the expression's last inputs
   MapForm form = {};
 };

@@ -218,8 +218,7 @@ std::string Expression::to_string() const {
 }
 
 int Expression::operation_count() const {
-  return static_cast<int>(
-      std::ranges::count_if(nodes_, [](const Node& n) { return kernels::info(n.op).computes(); }));
+  return static_cast<int>(std::ranges::count_if(nodes_, [](const Node& n) { return kernels::info(n.op).computes(); }));
 }
 
 double Expression::cost() const {

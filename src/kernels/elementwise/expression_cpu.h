@@ -45,13 +45,14 @@ class CpuExpression {
   void store(const Registers& registers, int k, int at, std::byte* data, std::int64_t first, std::int64_t stride,
              int n) const;
 
-  // The first elements of output `k` where they are as in memory of its type; null if the registers have another format.
+  // The first elements of output `k` where they are as in memory of its type; null if the registers have another
+  // format.
   const std::byte* result(const Registers& registers, int k) const;
   // Whether it is not null.
   bool has_result(int k) const;
 
-  // Elements first + offsets[i], or first + i * stride, of `data`. An input without data is a ramp, as for load(): these
-  // numbers themselves.
+  // Elements first + offsets[i], or first + i * stride, of `data`. An input without data is a ramp, as for load():
+  // these numbers themselves.
   struct Row {
     std::byte* data = nullptr;
     std::int64_t first = 0;
@@ -72,8 +73,8 @@ class CpuExpression {
  private:
   // Computes the block; the last step's result at `last`, unless that is null.
   void run(Registers& registers, int n, std::byte* last) const;
-  // Where in `output`, that of the last step, it can compute elements begin…begin+n-1 of rows. Null if elements are apart,
-  // or if there are elements of an input, which loops may read after they have stored a result.
+  // Where in `output`, that of the last step, it can compute elements begin…begin+n-1 of rows. Null if elements are
+  // apart, or if there are elements of an input, which loops may read after they have stored a result.
   std::byte* in_place(const Registers& registers, std::span<const Row> inputs, const Row& output, std::int64_t begin,
                       int n) const;
 
@@ -81,16 +82,16 @@ class CpuExpression {
   enum class After : std::uint8_t { nothing, wrap, saturate, round };
   struct Step {
     Function function = nullptr;
-    int out = -1;            // node
+    int out = -1;             // node
     int args[3]{-1, -1, -1};  // nodes
-    int block = -1;          // of the result
+    int block = -1;           // of the result
     After after = After::nothing;
-    int bits = 0;            // of the integer type
+    int bits = 0;  // of the integer type
     bool has_sign = false;
     DType round = DType::f32;
   };
   struct Port {
-    int node;   // whose registers are loaded or stored
+    int node;  // whose registers are loaded or stored
     DType type;
     int block;  // of inputs
     BlockMemory memory;
@@ -107,8 +108,8 @@ class CpuExpression {
   std::vector<Constant> constants_;
   std::vector<int> register_bytes_;  // of each node's type
   int blocks_ = 0;
-  bool passes_input_ = false;        // an output is an unchanged input
-  int last_output_ = -1;             // which the last step computes as it is stored; -1: none
+  bool passes_input_ = false;  // an output is an unchanged input
+  int last_output_ = -1;       // which the last step computes as it is stored; -1: none
 };
 
 }  // namespace weft::kernels

@@ -110,9 +110,9 @@ WEFT_INLINE double normal_tail(double x) {
 WEFT_INLINE double erf(double x) {
   const double a = std::abs(x);
   const double z = x * x;
-  const double small = a * polynomial(z, -9.6391062481434505e-06, 0.00011257168899659795, -0.00084830091265615483,
-                                      0.0052209682350399175, -0.026865411828707126, 0.11283782236765451,
-                                      -0.37612638455449832, 1.1283791670606296);
+  const double small =
+      a * polynomial(z, -9.6391062481434505e-06, 0.00011257168899659795, -0.00084830091265615483, 0.0052209682350399175,
+                     -0.026865411828707126, 0.11283782236765451, -0.37612638455449832, 1.1283791670606296);
   return std::copysign(a < 1.0 ? small : 1.0 - 2.0 * normal_tail(a * 1.4142135623730951), x);
 }
 
@@ -122,9 +122,7 @@ WEFT_INLINE double gelu_erf(double x) {
   return std::abs(x) > 14.6 ? (x > 0.0 ? x : -0.0) : r;
 }
 
-WEFT_INLINE double gelu_tanh(double x) {
-  return gated(x, x * (1.5957691216057308 + 0.07135481627159226 * (x * x)));
-}
+WEFT_INLINE double gelu_tanh(double x) { return gated(x, x * (1.5957691216057308 + 0.07135481627159226 * (x * x))); }
 
 WEFT_INLINE double gelu_quick(double x) { return gated(x, 1.702 * x); }
 

@@ -62,8 +62,8 @@ struct NarrowTexts {
 // What is known of an operation besides its types and texts. A row says what differs from these defaults, which are
 // right for a function like erfinv.
 struct ScalarFacts {
-  // Laws by which graphs are simplified; they hold for NaN, infinities and -0 too. Where no pass needs one it may be left
-  // out.
+  // Laws by which graphs are simplified; they hold for NaN, infinities and -0 too. Where no pass needs one it may be
+  // left out.
   bool commutative = false;       // f(a, b) = f(b, a)
   bool idempotent = false;        // f(f(x)) = f(x); of two operands, f(x, x) = x
   bool involution = false;        // f(f(x)) = x
@@ -86,7 +86,7 @@ struct ScalarFacts {
   bool bitwise = false;            // each bit of the result comes of the operands' bits at its place
   Bound bound = Bound::unknown;    // of floats; truths have `one`
   Relation relation = Relation::none;
-  ErrorBound error = {};           // of results that are not `exact`
+  ErrorBound error = {};  // of results that are not `exact`
   // The derivative for operand 0 if the others are numbers; empty: that of `derivatives`.
   std::string_view derivative_by_numbers = {};
 

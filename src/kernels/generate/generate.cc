@@ -41,8 +41,10 @@ Virtual diagonals(const View& y, std::int64_t diagonal) {
 // y = x, or 1, where (c - r - diagonal) compares with 0, else 0.
 void band(Stream& stream, std::string_view name, ScalarOp compare, std::span<const View> x, const View& y,
           std::int64_t diagonal) {
-  if (x.empty()) check_views(name, {}, {&y});
-  else check_views(name, {&x[0]}, {&y});
+  if (x.empty())
+    check_views(name, {}, {&y});
+  else
+    check_views(name, {&x[0]}, {&y});
   const std::optional<View> from = x.empty() ? std::nullopt : std::optional(x[0]);
   check_memory(stream, name, {{"x", from}}, {{"y", y}});
   // All diagonals outside of the matrix are alike; clamped, so that the difference fits 32 bits.
@@ -92,8 +94,8 @@ void arange(Stream& stream, Number start, Number step, const View& y) {
     const int i = e.cast(e.input(DType::u32), DType::f32);
     const int first = e.input(DType::f32), by = e.input(DType::f32);
     e.output(e.cast(e.apply(ScalarOp::fma, {i, by, first}), y.dtype));
-    const Virtual inputs[] = {{DType::u32, 0, {1}}, number(static_cast<float>(start.value())),
-                              number(static_cast<float>(step.value()))};
+    const Virtual inputs[] = {
+        {DType::u32, 0, {1}}, number(static_cast<float>(start.value())), number(static_cast<float>(step.value()))};
     map(s, "arange", e, {}, inputs, std::span(&y, 1));
   });
 }
@@ -124,21 +126,17 @@ void linspace(Stream& stream, double start, double stop, const View& y) {
 }
 
 void eye(Stream& stream, const View& y, std::int64_t diagonal) {
-  call(stream, CallKey("eye", diagonal), {y}, [&](Stream& s) {
-    band(s, "eye", ScalarOp::equal, {}, y, diagonal);
-  });
+  call(stream, CallKey("eye", diagonal), {y}, [&](Stream& s) { band(s, "eye", ScalarOp::equal, {}, y, diagonal); });
 }
 
 void triangle(Stream& stream, Triangle part, const View& x, const View& y, std::int64_t diagonal) {
-  call(stream, CallKey("triangle", part, diagonal), {x, y}, [&](Stream& s) {
-    band(s, "triangle", side(part), std::span(&x, 1), y, diagonal);
-  });
+  call(stream, CallKey("triangle", part, diagonal), {x, y},
+       [&](Stream& s) { band(s, "triangle", side(part), std::span(&x, 1), y, diagonal); });
 }
 
 void triangle(Stream& stream, Triangle part, const View& y, std::int64_t diagonal) {
-  call(stream, CallKey("triangle", part, diagonal), {y}, [&](Stream& s) {
-    band(s, "triangle", side(part), {}, y, diagonal);
-  });
+  call(stream, CallKey("triangle", part, diagonal), {y},
+       [&](Stream& s) { band(s, "triangle", side(part), {}, y, diagonal); });
 }
 
 void one_hot(Stream& stream, const View& indices, const View& y, int axis, Number on, Number off) {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/elementwise/block_memory.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/elementwise/block_memory.h"
 
 namespace weft::kernels {
 namespace {
@@ -30,8 +30,10 @@ void generate(cpu::Executor& all_cores, const View& y, F&& f) {
 
 template <class F>
 void generate_floats(cpu::Executor& executor, const View& y, F&& f) {
-  if (y.dtype == DType::f64) generate<double>(executor, y, f);
-  else generate<float>(executor, y, f);
+  if (y.dtype == DType::f64)
+    generate<double>(executor, y, f);
+  else
+    generate<float>(executor, y, f);
 }
 
 }  // namespace

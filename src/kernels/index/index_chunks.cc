@@ -46,9 +46,10 @@ void in_index_chunks(const gpu::Capabilities& capabilities, std::string_view ker
                      const std::function<bool(const Selection&)>& chains_fit) {
   const std::uint64_t limit = chunk_limit(capabilities);
   const View whole = reachable_whole(s), indices = reachable_indices(s);
-  const View* far = span_bytes(whole) > limit     ? &s.whole
-                    : span_bytes(indices) > limit ? &s.indices
-                    : span_bytes(s.part) > limit || s.part.count() > kMaxElements ? &s.part : nullptr;
+  const View* far = span_bytes(whole) > limit                                     ? &s.whole
+                    : span_bytes(indices) > limit                                 ? &s.indices
+                    : span_bytes(s.part) > limit || s.part.count() > kMaxElements ? &s.part
+                                                                                  : nullptr;
   if (!far && chains_fit && !chains_fit(s)) far = places(s) > s.part.count() ? &s.whole : &s.part;
   if (!far) return run(s);
   // The axis along which it extends farthest: one of the part's axes, or an indexed one.

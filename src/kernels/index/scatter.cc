@@ -14,11 +14,16 @@ namespace {
 
 ScalarOp scalar_op(ScatterKind op) {
   switch (op) {
-    case ScatterKind::add: return ScalarOp::add;
-    case ScatterKind::mul: return ScalarOp::mul;
-    case ScatterKind::min: return ScalarOp::min;
-    case ScatterKind::max: return ScalarOp::max;
-    case ScatterKind::assign: break;
+    case ScatterKind::add:
+      return ScalarOp::add;
+    case ScatterKind::mul:
+      return ScalarOp::mul;
+    case ScatterKind::min:
+      return ScalarOp::min;
+    case ScatterKind::max:
+      return ScalarOp::max;
+    case ScatterKind::assign:
+      break;
   }
   throw InternalError("scatter: assign has no scalar operation");
 }
@@ -77,8 +82,10 @@ std::string scatter_formula(ScatterKind op, DType type) {
   }
   std::string formula;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '$') formula += text[++i] == '0' ? 'a' : 'b';
-    else formula += text[i];
+    if (text[i] == '$')
+      formula += text[++i] == '0' ? 'a' : 'b';
+    else
+      formula += text[i];
   }
   return formula;
 }
@@ -97,8 +104,10 @@ void record(gpu::Commands& commands, ScatterKind op, const Selection& selection,
   Call call(commands, "scatter");
   call.include("index_groups");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
-  if (words) call.update("y", reachable_whole(r.selection));
-  else call.write("y", reachable_whole(r.selection), r.width);
+  if (words)
+    call.update("y", reachable_whole(r.selection));
+  else
+    call.write("y", reachable_whole(r.selection), r.width);
   const int unroll = groups ? groups : groups_a_thread(call.capabilities(), r);
   call.read("indices", reachable_indices(r.selection), r.each ? 4 : 1)
       .read("updates", r.selection.part, r.each ? 4 : r.width);

@@ -142,8 +142,9 @@ void scatter_chained_gpu(gpu::Commands& commands, ScatterKind op, const Selectio
   const auto fits = [&](const Selection& part) {
     return chain_words(part) * sizeof(std::uint32_t) <= chunk_limit(capabilities);
   };
-  in_index_chunks(capabilities, "scatter", selection, 
-                  [&](const Selection& part) { record(commands, op, part, ordered && op != ScatterKind::assign); }, fits);
+  in_index_chunks(
+      capabilities, "scatter", selection,
+      [&](const Selection& part) { record(commands, op, part, ordered && op != ScatterKind::assign); }, fits);
 }
 
 }  // namespace weft::kernels

@@ -55,7 +55,8 @@ struct Combine {
   void run(const IndexLine& line, const I* indices, std::int64_t low, std::int64_t high) const {
     constexpr std::int64_t kFew = 4096;
     if constexpr (std::is_integral_v<T> && kind == ScatterKind::add) {
-      if (line.size <= kFew && line.count >= 8 * line.size && high - low == line.size) return add_in_tables(line, indices);
+      if (line.size <= kFew && line.count >= 8 * line.size && high - low == line.size)
+        return add_in_tables(line, indices);
     }
     const auto next = static_cast<std::uint64_t>(high - low);
     for (std::int64_t i = 0; i < line.count;) {

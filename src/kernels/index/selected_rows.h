@@ -15,8 +15,8 @@ struct SelectedRows {
   std::vector<Strides> strides;  // of whole, indices and part, along `outer`
   std::array<std::int64_t, 3> inner{};
   std::int64_t row_groups = 0, groups = 0;
-  int width = 1;                 // elements of a group that move together, 1 or 4
-  bool each = false;             // or four elements, each with its own index
+  int width = 1;      // elements of a group that move together, 1 or 4
+  bool each = false;  // or four elements, each with its own index
 };
 
 // Single elements, or four of them if indices and part allow vec4s and `each` is set.

@@ -1,5 +1,5 @@
-#include "core/format.h"
 #include "kernels/index/selection.h"
+#include "core/format.h"
 #include "core/is_or_are.h"
 #include "kernels/check.h"
 
@@ -13,9 +13,7 @@ namespace weft::kernels {
 namespace {
 
 bool is_dynamic(std::string_view kernel) { return kernel.starts_with("dynamic"); }
-bool writes_whole(std::string_view kernel) {
-  return kernel.starts_with("scatter") || kernel == "dynamic_update_slice";
-}
+bool writes_whole(std::string_view kernel) { return kernel.starts_with("scatter") || kernel == "dynamic_update_slice"; }
 
 }  // namespace
 
@@ -28,9 +26,12 @@ std::string_view indices_name(std::string_view kernel) { return is_dynamic(kerne
 namespace {
 
 void check_types(std::string_view name, const View& whole, const View& indices, const View& part) {
-  if (name == "dynamic_update_slice") check_views(name, {&part, &indices}, {&whole});
-  else if (writes_whole(name)) check_views(name, {&indices, &part}, {&whole});
-  else check_views(name, {&whole, &indices}, {&part});
+  if (name == "dynamic_update_slice")
+    check_views(name, {&part, &indices}, {&whole});
+  else if (writes_whole(name))
+    check_views(name, {&indices, &part}, {&whole});
+  else
+    check_views(name, {&whole, &indices}, {&part});
 }
 
 void check_part(std::string_view name, const Selection& s, const View& whole, const View& indices,

@@ -22,7 +22,7 @@ struct Selection {
   View whole, indices, part;  // all with the part's shape
   std::vector<IndexedAxis> axes;
   std::int64_t component_stride = 0;
-  bool starts = false;       // an index says where the part begins: it is clamped, also if it is negative
+  bool starts = false;  // an index says where the part begins: it is clamped, also if it is negative
   const View *given_whole = nullptr, *given_indices = nullptr;  // as the caller passed them, for messages
 };
 

@@ -103,8 +103,8 @@ class Eigenproblem {
 
   // Rows and columns are scaled by powers of two until their norms are about equal. Sources: Parlett and Reinsch,
   // "Balancing a matrix for calculation of eigenvalues and eigenvectors", 1969; James, Langou and Lowery, "On matrix
-  // balancing and eigenvector computation", 2014, by which norms are Euclidean and the diagonal takes part: with sums of
-  // magnitudes, residuals of a Hessenberg matrix of 200 rows of ones were thousands of times as large.
+  // balancing and eigenvector computation", 2014, by which norms are Euclidean and the diagonal takes part: with sums
+  // of magnitudes, residuals of a Hessenberg matrix of 200 rows of ones were thousands of times as large.
   void balance() {
     std::vector<int> exponents(size(n_));
     bool changed = true;

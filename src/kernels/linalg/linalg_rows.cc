@@ -18,16 +18,15 @@ void add_linalg_rows(TableRows& rows) {
            .attributes = schemas_of(CholeskyOptions()),
            .other_names = {"potrf"}},
           [](Stream& s, const Reader& r) { cholesky(s, r.in(0), r.out(0), r.out(1), r.options<CholeskyOptions>()); }));
-  rows.push_back(
-      row({.name = "eig",
-           .family = "linalg",
-           .summary = "the eigenvalues of a matrix in the order of their real parts, and its eigenvectors",
-           .formula = "a v = v diag(w)",
-           .inputs = {ranked("a", "[..., n, n]", 2)},
-           .outputs = {one("w", "[..., n]"), one("info", "[...]"), optional("v", "a's shape")},
-           .signatures = {{TypeSet(DType::f32) | DType::c64, DType::c64, DType::i32, DType::c64}},
-           .other_names = {"geev"}},
-          [](Stream& s, const Reader& r) { eig(s, r.in(0), r.out(0), r.out(1), r.maybe_out(2)); }));
+  rows.push_back(row({.name = "eig",
+                      .family = "linalg",
+                      .summary = "the eigenvalues of a matrix in the order of their real parts, and its eigenvectors",
+                      .formula = "a v = v diag(w)",
+                      .inputs = {ranked("a", "[..., n, n]", 2)},
+                      .outputs = {one("w", "[..., n]"), one("info", "[...]"), optional("v", "a's shape")},
+                      .signatures = {{TypeSet(DType::f32) | DType::c64, DType::c64, DType::i32, DType::c64}},
+                      .other_names = {"geev"}},
+                     [](Stream& s, const Reader& r) { eig(s, r.in(0), r.out(0), r.out(1), r.maybe_out(2)); }));
   rows.push_back(row({.name = "eigh",
                       .family = "linalg",
                       .summary = "the eigenvalues of a Hermitian matrix in ascending order, and its eigenvectors",

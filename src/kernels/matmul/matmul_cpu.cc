@@ -56,8 +56,8 @@ View packed(cpu::Executor& executor, const View& view, DType to = DType::f32) {
 template <class Sum>
 constexpr DType kSumType = std::is_same_v<Sum, double> ? DType::f64 : DType::f32;
 
-// The strides of copies of a view's matrices, of so many elements each, over a batch: repeated ones (stride 0) are stored
-// once. And the shape of those that are stored.
+// The strides of copies of a view's matrices, of so many elements each, over a batch: repeated ones (stride 0) are
+// stored once. And the shape of those that are stored.
 Strides strides_of_copies(const View& view, const Shape& batch, std::int64_t elements) {
   Strides strides = batch_strides(view);
   for (int d = batch.rank() - 1; d >= 0; --d) {

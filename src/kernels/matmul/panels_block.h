@@ -121,7 +121,8 @@ void panel(const PanelRun<typename B::Sum>& r) {
 template <class Sum, int lanes, int half, int... lane>
 inline __attribute__((always_inline)) void halve(const typename Sums<Sum, lanes>::V& a,
                                                  const typename Sums<Sum, lanes>::V& b,
-                                                 std::integer_sequence<int, lane...>, typename Sums<Sum, lanes>::V& to) {
+                                                 std::integer_sequence<int, lane...>,
+                                                 typename Sums<Sum, lanes>::V& to) {
   using V = typename Sums<Sum, lanes>::V;
   const V low = __builtin_shufflevector(a, b, (lane / half * 2 * half + lane % half)...);
   const V high = __builtin_shufflevector(a, b, (lane / half * 2 * half + lane % half + half)...);

@@ -30,8 +30,8 @@ struct MatmulVariant {
   // Parts of k within a workgroup. Kind tile: with several, tile_k is at least tile_n. Kind read_gemv: so many times 32
   // threads share columns, and tile_k is a multiple of 1024 times as many.
   int slices = 1;
-  int splits = 1;                  // kinds tile, subgroup_matrix and gemv_n: split k, summed by matmul_reduce.wgsl
-  gpu::MatrixShape unit{};         // kind subgroup_matrix: what a subgroup multiplies at once
+  int splits = 1;           // kinds tile, subgroup_matrix and gemv_n: split k, summed by matmul_reduce.wgsl
+  gpu::MatrixShape unit{};  // kind subgroup_matrix: what a subgroup multiplies at once
   // Kind subgroup_matrix, if an operand lies along k: workgroups that share operands and start k at different steps, so
   // that one's cache miss is the others' hit. 0: none.
   int prefetch_stagger = 0;

@@ -89,8 +89,10 @@ void row_norm_cpu(cpu::Executor& executor, const RowNorm& norm, const Rows& rows
     });
   };
   const auto is_f64 = [](const std::optional<View>& v) { return v && v->dtype == DType::f64; };
-  if (norm.views.computes_in_f64() || is_f64(norm.scale) || is_f64(norm.bias)) run.template operator()<double>();
-  else run.template operator()<float>();
+  if (norm.views.computes_in_f64() || is_f64(norm.scale) || is_f64(norm.bias))
+    run.template operator()<double>();
+  else
+    run.template operator()<float>();
 }
 
 }  // namespace weft::kernels

@@ -58,8 +58,10 @@ void run(Stream& stream, std::string_view name, Remap mode, const View& x, const
   check_memory(stream, name, {{"x", x}}, {{"y", y}}, Sharing::none);
   if (y.count() == 0) return;
   const RemapProblem problem = make_problem(mode, x, y, value, axes);
-  if (gpu::Commands* commands = stream.gpu()) remap_gpu(*commands, name, problem);
-  else remap_cpu(*stream.cpu(), problem);
+  if (gpu::Commands* commands = stream.gpu())
+    remap_gpu(*commands, name, problem);
+  else
+    remap_cpu(*stream.cpu(), problem);
 }
 
 // Padding past all of x or y is all alike: it is limited, so that sums with it stay small.
@@ -102,12 +104,18 @@ std::int64_t remapped(const RemapProblem& problem, const RemapAxis& axis, std::i
   const std::int64_t u = modulo(j, axis.period);
   switch (problem.mode) {
     case Remap::constant:
-    case Remap::keep: return j >= 0 && j < axis.from ? j : -1;
-    case Remap::edge: return std::clamp<std::int64_t>(j, 0, axis.from - 1);
-    case Remap::wrap: return u;
-    case Remap::reflect: return std::min(u, axis.period - u);
-    case Remap::symmetric: return std::min(u, axis.period - 1 - u);
-    case Remap::repeat: return j / axis.period;
+    case Remap::keep:
+      return j >= 0 && j < axis.from ? j : -1;
+    case Remap::edge:
+      return std::clamp<std::int64_t>(j, 0, axis.from - 1);
+    case Remap::wrap:
+      return u;
+    case Remap::reflect:
+      return std::min(u, axis.period - u);
+    case Remap::symmetric:
+      return std::min(u, axis.period - 1 - u);
+    case Remap::repeat:
+      return j / axis.period;
   }
   throw InternalError("remap: no mode {}", static_cast<int>(problem.mode));
 }
@@ -235,7 +243,7 @@ bool spread(gpu::Commands& commands, std::string_view name, const RemapProblem& 
   if (inner.from % taken != 0 || inner.from / taken < 32 || first % taken != 0) return false;
   Shape shape;
   Strides x_strides, y_strides;
-  std::vector<std::pair<std::int64_t, std::int64_t>> copies;   // count and stride
+  std::vector<std::pair<std::int64_t, std::int64_t>> copies;  // count and stride
   for (int d = 0; d < rank; ++d) {
     const RemapAxis& a = problem.axes[d];
     const bool last = d + 1 == rank;
@@ -253,14 +261,14 @@ bool spread(gpu::Commands& commands, std::string_view name, const RemapProblem& 
   }
   for (std::size_t k = 0; k < copies.size(); ++k) {
     auto& [count, step] = copies[k];
-    if (tiles && inner.mapped && k + 1 == copies.size()) continue;   // counted in 16 bytes already
+    if (tiles && inner.mapped && k + 1 == copies.size()) continue;  // counted in 16 bytes already
     if (step % lanes != 0) return false;
     step /= lanes;
   }
   if (copies.empty()) copies.emplace_back(1, 0);
   std::int64_t others = 1;
   for (std::size_t k = 1; k < copies.size(); ++k) others *= copies[k].first;
-  constexpr std::int64_t kMax = 8;   // stores of a thread
+  constexpr std::int64_t kMax = 8;  // stores of a thread
   if (others > kMax) return false;
   const std::int64_t chunk = std::min(copies[0].first, kMax / others), groups = element_count(shape);
   const std::int64_t threads = groups * ceil_div(copies[0].first, chunk);

@@ -25,10 +25,10 @@ enum class Remap : std::uint8_t {
 };
 
 struct RemapAxis {
-  std::int64_t from = 0, to = 0;              // sizes of x and y
+  std::int64_t from = 0, to = 0;  // sizes of x and y
   std::int64_t x_stride = 0, y_stride = 0;
   std::int64_t shift = 0, period = 1;
-  bool mapped = false;                        // else the index is c itself
+  bool mapped = false;  // else the index is c itself
 };
 
 // x and y as unsigned integers of one size; y is not empty. The axes are those of y, merged where possible.

@@ -23,10 +23,12 @@ std::optional<std::array<std::int64_t, 2>> reach(const RemapProblem& problem, co
       return std::array{low, high};
     }
     case Remap::edge:
-    case Remap::repeat: return std::array{remapped(problem, a, 0), remapped(problem, a, last)};
+    case Remap::repeat:
+      return std::array{remapped(problem, a, 0), remapped(problem, a, last)};
     case Remap::wrap:
     case Remap::reflect:
-    case Remap::symmetric: break;
+    case Remap::symmetric:
+      break;
   }
   const std::int64_t begin = floor_mod(a.shift, a.period), end = begin + last;
   if (end >= a.period) {
@@ -92,8 +94,7 @@ void in_remap_chunks(const gpu::Capabilities& capabilities, std::string_view nam
                      const std::function<void(const RemapProblem&)>& run) {
   const RemapProblem whole = with_window(problem);
   const std::uint64_t limit = chunk_limit(capabilities);
-  const bool y_far = span_bytes(whole.y) > limit || whole.y.count() > kMaxElements,
-             x_far = span_bytes(whole.x) > limit;
+  const bool y_far = span_bytes(whole.y) > limit || whole.y.count() > kMaxElements, x_far = span_bytes(whole.x) > limit;
   if (!y_far && !x_far) return run(whole);
   int axis = -1;
   std::int64_t longest = 0;

@@ -412,10 +412,11 @@ void forward(Stream& stream, std::string_view kernel, PoolKind kind, const View&
              const std::optional<View>& indices, double norm, const PoolOptions& options, const Fusion& fusion) {
   CallKey k = key(kernel, options, norm, fusion);
   call(stream, std::move(k), {x, fusion.prologue.operands, fusion.epilogue.operands, y, indices}, [&](Stream& s) {
-    check_memory(s, kernel, {{"x", x}, {"prologue operand", fusion.prologue.operands}}, {{"y", y}, {"indices", indices}},
-                 Sharing::none);
+    check_memory(s, kernel, {{"x", x}, {"prologue operand", fusion.prologue.operands}},
+                 {{"y", y}, {"indices", indices}}, Sharing::none);
     check_memory(s, kernel, {{"epilogue operand", fusion.epilogue.operands}}, {{"y", y}}, Sharing::same_view);
-    run(s, kernel, pool_problem(kernel, kind, x, y, indices, norm, options, fusion.epilogue, fusion.prologue), fusion.epilogue.expression);
+    run(s, kernel, pool_problem(kernel, kind, x, y, indices, norm, options, fusion.epilogue, fusion.prologue),
+        fusion.epilogue.expression);
   });
 }
 
@@ -423,8 +424,8 @@ void gradient(Stream& stream, std::string_view kernel, PoolKind kind, const View
               const std::optional<View>& indices, const View& dx, const PoolOptions& options, const Fusion& fusion) {
   CallKey k = key(kernel, options, 1, fusion);
   call(stream, std::move(k), {dy, fusion.prologue.operands, indices, fusion.epilogue.operands, dx}, [&](Stream& s) {
-    check_memory(s, kernel, {{"dy", dy}, {"prologue operand", fusion.prologue.operands}, {"indices", indices}}, {{"dx", dx}},
-                 Sharing::none);
+    check_memory(s, kernel, {{"dy", dy}, {"prologue operand", fusion.prologue.operands}, {"indices", indices}},
+                 {{"dx", dx}}, Sharing::none);
     check_memory(s, kernel, {{"epilogue operand", fusion.epilogue.operands}}, {{"dx", dx}}, Sharing::same_view);
     run(s, kernel, pool_gradient_problem(kernel, kind, dy, indices, dx, options, fusion.epilogue, fusion.prologue),
         fusion.epilogue.expression);
@@ -454,8 +455,7 @@ void average_pool(Stream& stream, const View& x, const View& y, const PoolOption
   forward(stream, "average_pool", PoolKind::average, x, y, std::nullopt, 1, options, fusion);
 }
 
-void lp_pool(Stream& stream, const View& x, const View& y, double p, const PoolOptions& options,
-             const Fusion& fusion) {
+void lp_pool(Stream& stream, const View& x, const View& y, double p, const PoolOptions& options, const Fusion& fusion) {
   forward(stream, "lp_pool", PoolKind::lp, x, y, std::nullopt, p, options, fusion);
 }
 

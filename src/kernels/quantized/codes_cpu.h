@@ -47,9 +47,7 @@ inline float e8m0_to_f32(std::uint32_t code) {
   return std::bit_cast<float>(code == 0 ? 0x00400000u : code == 255 ? 0x7fc00000u : code << 23);
 }
 // The least that is not below a normal number, which is not the largest.
-inline std::uint32_t e8m0_from_f32(float x) {
-  return (std::bit_cast<std::uint32_t>(x) + 0x7fffff) >> 23;
-}
+inline std::uint32_t e8m0_from_f32(float x) { return (std::bit_cast<std::uint32_t>(x) + 0x7fffff) >> 23; }
 
 // Half of 2^(code - 127), and NaN.
 inline float half_e8m0_to_f32(std::uint32_t code) {

@@ -21,8 +21,8 @@ enum class EncodeRule : std::uint8_t {
   power,      // ggml_mxfp4
   search,     // for a scale of each run of a block (block_search.h)
 };
-inline constexpr std::string_view kEncodeRules[] = {"affine",  "micro",  "integers",  "floats",
-                                                    "largest", "bounds", "magnitude", "power", "search"};
+inline constexpr std::string_view kEncodeRules[] = {"affine", "micro",     "integers", "floats", "largest",
+                                                    "bounds", "magnitude", "power",    "search"};
 
 struct Encoding {
   EncodeRule rule = EncodeRule::affine;

@@ -26,21 +26,9 @@ struct OpInfo {
 // In the order of ReduceKind.
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr OpInfo kOps[] = {
-    {"sum", 0},
-    {"mean", 0},
-    {"prod", 1},
-    {"min", kInf},
-    {"max", -kInf},
-    {"sum_squares", 0},
-    {"l1", 0},
-    {"l2", 0},
-    {"log_sum", 0},
-    {"log_sum_exp", 0},
-    {"any", 0, true},
-    {"all", 1, true},
-    {"count", 0, true},
-    {"variance", 0},
-    {"deviation", 0},
+    {"sum", 0},         {"mean", 0},      {"prod", 1},        {"min", kInf},   {"max", -kInf},
+    {"sum_squares", 0}, {"l1", 0},        {"l2", 0},          {"log_sum", 0},  {"log_sum_exp", 0},
+    {"any", 0, true},   {"all", 1, true}, {"count", 0, true}, {"variance", 0}, {"deviation", 0},
 };
 // Sums of what is below the greatest number (scaled_sum.wgsl).
 bool is_scaled_sum(ReduceKind op) { return op == ReduceKind::log_sum_exp || op == ReduceKind::l2; }
@@ -78,8 +66,13 @@ ReduceProblem check(ReduceKind op, const View& x, const View& y, std::span<const
     throw InvalidArgument("{}: {} inputs without an expression of them", kernel, inputs.size());
   }
   if (!epilogue.outputs.empty()) throw InvalidArgument("{}: its epilogue has one result", kernel);
-  ReduceProblem r{.op = op, .dtype = inputs[0].dtype, .shape = inputs[0].shape(), .prologue = prologue.expression, .y = y,
-                  .epilogue = epilogue.expression, .correction = correction};
+  ReduceProblem r{.op = op,
+                  .dtype = inputs[0].dtype,
+                  .shape = inputs[0].shape(),
+                  .prologue = prologue.expression,
+                  .y = y,
+                  .epilogue = epilogue.expression,
+                  .correction = correction};
   if (prologue.expression) {
     check_expression(op, *prologue.expression, inputs, 0, prologue.outputs.size() + 1);
     r.dtype = prologue.expression->output_type(0);
@@ -92,8 +85,8 @@ ReduceProblem check(ReduceKind op, const View& x, const View& y, std::span<const
     const View& v = prologue.outputs[k];
     const DType type = prologue.expression->output_type(static_cast<int>(k) + 1);
     if (v.shape() == r.shape && v.dtype == type) continue;
-    throw InvalidArgument("{}: further result {} is {}, expected {} {}", kernel, k, to_string(v),
-                          weft::name(type), to_string(r.shape));
+    throw InvalidArgument("{}: further result {} is {}, expected {} {}", kernel, k, to_string(v), weft::name(type),
+                          to_string(r.shape));
   }
   r.extra_outputs.assign(prologue.outputs.begin(), prologue.outputs.end());
   if (epilogue.expression) {
@@ -149,7 +142,7 @@ struct Accumulator {
   int slots = 1;
 };
 Accumulator reduce_accumulator(ReduceKind op, DType x) {
-  if (is_moment(op)) return {DType::c64, 2};             // variance.wgsl describes them
+  if (is_moment(op)) return {DType::c64, 2};   // variance.wgsl describes them
   if (is_scaled_sum(op)) return {DType::c64};  // the greatest and the sum
   if (kOps[static_cast<int>(op)].tests) return {DType::u32};
   if (x == DType::c64) return {x};
@@ -247,8 +240,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   const int y_bits = bits(r.y.dtype);
   const bool in_fours =
       plan.across && plan.width == 4 && plan.pair_stride() == 0 && stage != Stage::first && r.folds == 1;
-  const bool stores_fours =
-      in_fours && (y_bits == 8 || y_bits == 16) && vectorises_across(r.y, r.rows, r.y_index());
+  const bool stores_fours = in_fours && (y_bits == 8 || y_bits == 16) && vectorises_across(r.y, r.rows, r.y_index());
   call.write("y", r.y, stores_fours ? 4 : 1);
   std::vector<std::string> operands;
   for (std::size_t k = 0; k < r.operands.size(); ++k) {
@@ -479,9 +471,8 @@ std::vector<Chunk> chunks_of(const gpu::Capabilities& capabilities, const Reduce
 
 // The scratch for chunks of such rows.
 auto scratch_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::span<const int> axes) {
-  return [&capabilities, &r, axes](RowChunks pieces) {
-    return scratch_bytes(chunks_of(capabilities, r, axes, pieces));
-  };
+  return
+      [&capabilities, &r, axes](RowChunks pieces) { return scratch_bytes(chunks_of(capabilities, r, axes, pieces)); };
 }
 
 void run(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes, double correction,

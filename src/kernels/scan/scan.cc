@@ -98,7 +98,8 @@ std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, ScanKi
     // A tile reads the totals of all tiles before it: larger tiles where there are many.
     else if (whole.steps > std::int64_t{1} << 22 && is_floating(y.dtype))
       *form = {.threads = 256, .register_steps = 16, .look_back = true};
-    else if (whole.steps > std::int64_t{1} << 22) form->threads = 512;
+    else if (whole.steps > std::int64_t{1} << 22)
+      form->threads = 512;
   }
   form->register_steps = (form->register_steps + 3) / 4 * 4;
   auto splits =

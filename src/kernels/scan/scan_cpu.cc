@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/scalar_ops_cpu.h"
-#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 namespace {
@@ -34,18 +34,28 @@ struct Elements {
     store_registers(data, first, stride, static_cast<int>(n), registers);
   }
   void load(std::int64_t first, std::int64_t stride, std::int64_t n, T* values) const {
-    if constexpr (std::is_same_v<T, std::complex<double>>) load_as<std::complex<float>>(first, stride, n, values);
-    else if (kind == CpuRegister::f32) load_as<float>(first, stride, n, values);
-    else if (kind == CpuRegister::f64) load_as<double>(first, stride, n, values);
-    else if (kind == CpuRegister::i64) load_as<std::int64_t>(first, stride, n, values);
-    else load_as<std::uint64_t>(first, stride, n, values);
+    if constexpr (std::is_same_v<T, std::complex<double>>)
+      load_as<std::complex<float>>(first, stride, n, values);
+    else if (kind == CpuRegister::f32)
+      load_as<float>(first, stride, n, values);
+    else if (kind == CpuRegister::f64)
+      load_as<double>(first, stride, n, values);
+    else if (kind == CpuRegister::i64)
+      load_as<std::int64_t>(first, stride, n, values);
+    else
+      load_as<std::uint64_t>(first, stride, n, values);
   }
   void store(std::int64_t first, std::int64_t stride, std::int64_t n, const T* values) const {
-    if constexpr (std::is_same_v<T, std::complex<double>>) store_as<std::complex<float>>(first, stride, n, values);
-    else if (kind == CpuRegister::f32) store_as<float>(first, stride, n, values);
-    else if (kind == CpuRegister::f64) store_as<double>(first, stride, n, values);
-    else if (kind == CpuRegister::i64) store_as<std::int64_t>(first, stride, n, values);
-    else store_as<std::uint64_t>(first, stride, n, values);
+    if constexpr (std::is_same_v<T, std::complex<double>>)
+      store_as<std::complex<float>>(first, stride, n, values);
+    else if (kind == CpuRegister::f32)
+      store_as<float>(first, stride, n, values);
+    else if (kind == CpuRegister::f64)
+      store_as<double>(first, stride, n, values);
+    else if (kind == CpuRegister::i64)
+      store_as<std::int64_t>(first, stride, n, values);
+    else
+      store_as<std::uint64_t>(first, stride, n, values);
   }
 
   std::byte* data;
@@ -181,11 +191,16 @@ template <class T>
 void run_ordered(cpu::Executor& executor, ScanKind op, const View& x, const View& y, const Rows& rows,
                  const ScanOptions& options) {
   switch (op) {
-    case ScanKind::sum: return run<T>(executor, x, y, rows, options, Sum<T>());
-    case ScanKind::prod: return run<T>(executor, x, y, rows, options, Prod<T>());
-    case ScanKind::max: return run<T>(executor, x, y, rows, options, Max<T>{limit_of<T>(y.dtype, true)});
-    case ScanKind::min: return run<T>(executor, x, y, rows, options, Min<T>{limit_of<T>(y.dtype, false)});
-    case ScanKind::log_sum_exp: break;
+    case ScanKind::sum:
+      return run<T>(executor, x, y, rows, options, Sum<T>());
+    case ScanKind::prod:
+      return run<T>(executor, x, y, rows, options, Prod<T>());
+    case ScanKind::max:
+      return run<T>(executor, x, y, rows, options, Max<T>{limit_of<T>(y.dtype, true)});
+    case ScanKind::min:
+      return run<T>(executor, x, y, rows, options, Min<T>{limit_of<T>(y.dtype, false)});
+    case ScanKind::log_sum_exp:
+      break;
   }
   if constexpr (std::is_same_v<T, double>) run<double>(executor, x, y, rows, options, LogSumExp());
 }

@@ -14,7 +14,7 @@ namespace {
 // exp(x) for x <= 0 or NaN, within 2 ULP: 2^n · exp(r) with |r| <= ln 2 / 2, written so that compilers vectorise it. ln
 // 2 is subtracted in two parts; the product of n and the first part is exact (Cody and Waite, 1980).
 WEFT_INLINE float exp_below_zero(float x) {
-  x = x < -104.0f ? -104.0f : x;  // NaN stays NaN
+  x = x < -104.0f ? -104.0f : x;           // NaN stays NaN
   constexpr float kRounder = 12582912.0f;  // 1.5 · 2^23: adding it rounds to an integer, in the low bits
   const float shifted = x * 1.44269504f + kRounder;
   const float n = shifted - kRounder;
@@ -166,8 +166,10 @@ void softmax_cpu(cpu::Executor& executor, const RowViews& views, const Rows& row
     for_each_row<T>(executor, views, rows,
                     [log](const T* in, T* out, std::int64_t n, std::int64_t) { softmax_row(in, out, n, log); });
   };
-  if (views.computes_in_f64()) run.template operator()<double>();
-  else run.template operator()<float>();
+  if (views.computes_in_f64())
+    run.template operator()<double>();
+  else
+    run.template operator()<float>();
 }
 
 }  // namespace weft::kernels

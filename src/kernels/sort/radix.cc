@@ -78,8 +78,10 @@ class RadixSort {
 
   void add_elements(Call& call, int pass) const {
     call.iterate(p_.outer.shape);
-    if (pass == 0) add_input(call, p_);
-    else call.read("keys_in", keys(pass - 1));
+    if (pass == 0)
+      add_input(call, p_);
+    else
+      call.read("keys_in", keys(pass - 1));
     p_.rule.add_to(call);
     call.include("radix_digit").set("first_pass", pass == 0).index_param("shift", 8 * pass);
     call.set("workgroup", plan_.workgroup).set("tile", plan_.tile);

@@ -138,8 +138,10 @@ void sort_in_chunks(const gpu::Capabilities& can, const Request& r, const View& 
   };
   do {
     if (chunk == 1) {
-      throw Unsupported("{}: elements of {} that are neighbours along axis {} lie more than the {} bytes apart that "
-                        "this device binds", r.name, to_string(r.x), r.axis, can.max_binding);
+      throw Unsupported(
+          "{}: elements of {} that are neighbours along axis {} lie more than the {} bytes apart that "
+          "this device binds",
+          r.name, to_string(r.x), r.axis, can.max_binding);
     }
     chunk = first_half(chunk);
   } while (!pair_fits());
@@ -195,9 +197,9 @@ void top_in_chunks(const gpu::Capabilities& can, const Request& r, const View& s
     listed = (chunks - 1) * whole.keep + std::min(whole.keep, whole.length - (chunks - 1) * chunk);
     places_at = list_size(byte_size(whole.x.dtype, static_cast<std::uint64_t>(listed)));
     scratch_at = places_at + list_size(static_cast<std::uint64_t>(listed) * 4);
-  } while (!fits(can, {.x = of_window(unknown, 0).x, .values = r.values, .indices = r.indices},
-                 scratch_at +
-                     std::max(scratch_bytes(can, of_window(unknown, 0)), scratch_bytes(can, of_list(unknown)))));
+  } while (
+      !fits(can, {.x = of_window(unknown, 0).x, .values = r.values, .indices = r.indices},
+            scratch_at + std::max(scratch_bytes(can, of_window(unknown, 0)), scratch_bytes(can, of_list(unknown)))));
   for (std::int64_t k = 0; k < chunks; ++k) steps.sort(of_window(scratch, k), scratch_at);
   steps.sort(of_list(scratch), scratch_at);
 }
@@ -234,10 +236,8 @@ void in_parts(const gpu::Capabilities& can, const Request& r, const View& scratc
 std::uint64_t needed(const gpu::Capabilities& can, const Request& r) {
   std::uint64_t bytes = 0;
   in_parts(can, r, unknown_memory(),
-           {.sort =
-                [&](const SortProblem& p, std::uint64_t scratch_at) {
-                  bytes = std::max(bytes, scratch_at + scratch_bytes(can, p));
-                },
+           {.sort = [&](const SortProblem& p,
+                        std::uint64_t scratch_at) { bytes = std::max(bytes, scratch_at + scratch_bytes(can, p)); },
             .copy = [](const View&, const View&) {}});
   return bytes;
 }
@@ -254,9 +254,12 @@ void run(Stream& stream, const Request& r) {
     View rest = memory;
     rest.offset += scratch_at;
     switch (way_of(p)) {
-      case Way::in_tiles: return sort_short(commands, p);
-      case Way::select: return select_top(commands, p, rest);
-      case Way::radix: return radix_sort(commands, p, rest);
+      case Way::in_tiles:
+        return sort_short(commands, p);
+      case Way::select:
+        return select_top(commands, p, rest);
+      case Way::radix:
+        return radix_sort(commands, p, rest);
     }
   };
   in_parts(commands.device().capabilities(), r, memory,
@@ -305,16 +308,14 @@ void sort_short(gpu::Commands& commands, const SortProblem& p) {
 
 void sort(Stream& stream, const View& x, const std::optional<View>& values, const std::optional<View>& indices,
           const SortOptions& options) {
-  call(stream, CallKey("sort", options.axis, options.descending), {x, values, indices}, [&](Stream& s) {
-    run(s, checked({"sort", x, values, indices, options.axis, options.descending, true}));
-  });
+  call(stream, CallKey("sort", options.axis, options.descending), {x, values, indices},
+       [&](Stream& s) { run(s, checked({"sort", x, values, indices, options.axis, options.descending, true})); });
 }
 
 void top_k(Stream& stream, const View& x, const std::optional<View>& values, const std::optional<View>& indices,
            const TopKOptions& options) {
-  call(stream, CallKey("top_k", options.axis, options.largest), {x, values, indices}, [&](Stream& s) {
-    run(s, checked({"top_k", x, values, indices, options.axis, options.largest, false}));
-  });
+  call(stream, CallKey("top_k", options.axis, options.largest), {x, values, indices},
+       [&](Stream& s) { run(s, checked({"top_k", x, values, indices, options.axis, options.largest, false})); });
 }
 
 }  // namespace weft::kernels

@@ -10,17 +10,17 @@ namespace weft::kernels {
 
 // Rows of x, of which the first `keep` elements in the order of their keys are requested.
 struct SortProblem {
-  View x;                              // as unsigned bits, like `values`
+  View x;  // as unsigned bits, like `values`
   std::optional<View> values, indices;
   KeyRule rule;
-  Collapsed outer;                     // all axes but one; strides of x, values, indices; zeros for absent ones
+  Collapsed outer;                      // all axes but one; strides of x, values, indices; zeros for absent ones
   std::array<std::int64_t, 3> steps{};  // their strides along that axis
   std::int64_t rows = 1, length = 1, keep = 1;
   // For a row that is part of a longer one: the indices of its elements there, consecutive from `first_place` on, or as
   // `given_places` lists them.
   std::int64_t first_place = 0;
   std::optional<View> given_places;
-  bool in_place = false;               // x is `values`
+  bool in_place = false;  // x is `values`
 };
 
 // Rows of up to kShortRow elements are sorted in workgroup memory; the top of a longer row is selected if it has at
