@@ -12,7 +12,8 @@ def programs(source):
 
 
 def stripped(text):
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    """Its lines, however they are indented and their comments aligned."""
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
 def in_order(lines, program):
