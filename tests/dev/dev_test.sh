@@ -36,7 +36,7 @@ test_arguments() {
   help=$("$project/dev" --help)
   expect 'help exits 0' 0 $?
   expect 'no argument gives the help' "$help" "$("$project/dev")"
-  for verb in demo test build weft bench shell model docs install bundle mlx web; do
+  for verb in demo test format lint hooks build weft bench shell model docs install bundle mlx web; do
     expect_match "help explains $verb" "*./dev $verb*" "$help"
     expect "there is a function for $verb" function "$(dev_shell "type -t verb_$verb")"
   done
@@ -495,6 +495,37 @@ test_bundle() {
   expect 'a bundle that fails leaves nothing' '' "$(compgen -G "$scratch/new*")"
 }
 
+# ./dev format, lint and hooks in a checkout of two sources, of which one is not formatted.
+test_sources() {
+  command -v clang-format >/dev/null || return 0
+  local checkout=$scratch/checkout in="project='$scratch/checkout'; prefix=(env); build_all() { echo builds >&2; }"
+  mkdir -p "$checkout/src"
+  printf 'BasedOnStyle: Google\n' >"$checkout/.clang-format"
+  printf 'int a;\n' >"$checkout/src/a.cc"
+  git init -q "$checkout"
+  git -C "$checkout" add -A
+  git -C "$checkout" -c user.name=t -c user.email=t@t commit -qm t
+  expect 'formatted sources are fine' '' "$(dev_shell "$in; verb_format --check" 2>&1)"
+  printf 'int  b;\n' >"$checkout/src/b.h"
+  expect 'one that is not is listed, a new one too' src/b.h "$(dev_shell "$in; verb_format --check" 2>"$scratch/error")"
+  expect_match 'and what to do' '*1 sources are not*./dev format*' "$(<"$scratch/error")"
+  dev_shell "$in; verb_format --check --since HEAD" >/dev/null 2>&1
+  expect 'it is found among those that differ from a commit' 1 $?
+  expect 'others are not looked at' '' "$(dev_shell "$in; verb_format --check '$checkout/src/a.cc'" 2>&1)"
+  dev_shell "$in; verb_hooks" 2>/dev/null
+  expect 'the hook is there' yes "$([[ -x $checkout/.git/hooks/pre-commit ]] && echo yes)"
+  echo 'exit 0' >"$checkout/.git/hooks/pre-commit"
+  expect_match "another's hook stays" '*is there and not of ./dev hooks*' "$(dev_shell "$in; verb_hooks" 2>&1)"
+  dev_shell "$in; verb_format" 2>/dev/null
+  expect 'format rewrites' 'int b;' "$(<"$checkout/src/b.h")"
+  local arguments
+  for arguments in '--nothing' '--since' '--since nowhere' nothing.cc; do
+    dev_shell "$in; verb_format $arguments" 2>/dev/null
+    expect "format $arguments exits 2" 2 $?
+  done
+  expect 'lint without sources builds nothing' '' "$(dev_shell "$in; verb_lint '$checkout/src/b.h'" 2>&1)"
+}
+
 test_style() {
   command -v shellcheck >/dev/null || return 0
   expect 'shellcheck' '' "$(cd "$project" &&
@@ -502,6 +533,6 @@ test_style() {
       tests/install/install_test.sh 2>&1)"
 }
 
-for part in arguments selection apt_sources mirrors names make_root binds model naga output targets bundle style; do "test_$part"; done
+for part in arguments selection apt_sources mirrors names make_root binds model naga output targets bundle sources style; do "test_$part"; done
 printf '%d checks, %d failed\n' "$checks" "$failures"
 ((failures == 0))
