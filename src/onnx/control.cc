@@ -20,6 +20,8 @@ namespace {
 
 // Loops of known length that turn up to this often are made turn by turn, so that neighbours fuse.
 constexpr std::int64_t kFewTurns = 4;
+// More turns are not made one by one: they would be past what a model may have of nodes.
+constexpr std::int64_t kMostTurns = std::int64_t{1} << 18;
 
 const GraphProto& graph_of(const Node& node, std::string_view name) {
   const AttributeProto* a = node.attribute(name);
@@ -86,6 +88,18 @@ Value stacked(const Node& node, const Values& turns, const ValueInfoProto& port)
   return {.tensor = zeros(shape, dtype_of(port.type.element, std::format("output '{}'", port.name)))};
 }
 
+// Whether the condition behind each turn of a loop is that before it.
+bool never_ends(const GraphProto& body) {
+  const std::string& before = body.inputs[1].name;
+  const std::string& behind = body.outputs[0].name;
+  if (before == behind) return true;
+  const auto gives = [&](const NodeProto& n) {
+    return n.op_type == "Identity" && !n.inputs.empty() && n.inputs[0] == before && !n.outputs.empty() &&
+           n.outputs[0] == behind;
+  };
+  return std::ranges::any_of(body.nodes, gives);
+}
+
 Values loop(Tracer& tracer, const Node& node, const std::string& path) {
   const GraphProto& body = graph_of(node, "body");
   const std::size_t carried = node.size() > 2 ? node.size() - 2 : 0;
@@ -145,6 +159,7 @@ Values loop(Tracer& tracer, const Node& node, const std::string& path) {
   // Turn by turn.
   const std::int64_t count = counts ? node.integer_of(0) : most;
   bool goes_on = !tests || truth(tracer, node.value(1), node);
+  if (goes_on && count > kMostTurns && never_ends(body)) node.lacks("{} turns, which are made one by one", count);
   Tracer::Holds holds(tracer);
   std::vector<Values> results(scanned);
   for (std::int64_t i = 0; i < count && goes_on; ++i) {

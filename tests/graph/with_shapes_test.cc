@@ -372,7 +372,9 @@ TEST(WithShapes, SizesInGraphs) {
     EXPECT_THAT(message, HasSubstr("here"));
     EXPECT_THAT(message, HasSubstr("flatten_axes(), unflatten()"));
     // One row would broadcast to what has as many as there were.
-    if (what != std::string_view("slice")) EXPECT_THROW(graph.with_shapes({{"x", {1, 6}}}), ShapeError);
+    if (what != std::string_view("slice")) {
+      EXPECT_THROW(graph.with_shapes({{"x", {1, 6}}}), ShapeError);
+    }
   }
   const Graph graph = recorded([](const Tensor& x) { return reshape(x, {2, 2, 6}); }, {4, 6});
   EXPECT_THAT(message_of([&] { graph.with_shapes({{"x", {3, 6}}}); }),
