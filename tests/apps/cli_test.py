@@ -285,7 +285,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(ops["slice"]["attributes"][3], {"name": "step", "type": "integer", "default": 1, "text": "step: integer = 1", "meaning": "the distance of elements"})
         self.assertEqual([o["name"] for o in ops["matmul"]["inputs"]], ["a", "b"])
         views = self.run_weft("ops", "view").stdout.decode()
-        self.assertRegex(views, r"(?m)^view\n(?:.*\n)*?  reshape +x +-> y +the same elements in another shape\n +y's elements.*\n +shape: integers: the new shape.*\n +x: any; y: as x$")
+        self.assertRegex(views, r"(?m)^view\n(?:.*\n)*?  reshape +x +-> y +the same elements in another shape\n +y's elements.*\n +shape: integers: the new shape.*\n +kept: integers = \[\]: .*\n +x: any; y: as x$")
         self.assertNotIn("matmul", views)
         families = re.findall(r"(?m)^(\w+)$", self.run_weft("ops", "").stdout.decode())
         self.assertEqual(families, sorted(set(families)))
@@ -366,7 +366,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn("matmul", {row["kernel"] for row in report["rows"]})
         for command in (["graph"], ["profile", "graph"]):
             self.assertIn("save(", self.run_weft(*command, "--help").stdout.decode())
-            self.assert_fails(self.run_weft(*command, file, "--batch", 2), "--batch", "shapes", code=2)
+            self.assert_fails(self.run_weft(*command, file, "--batch", 2), "--batch", "--shape", code=2)
             # What is not there is a file or a directory, by its name.
             self.assert_fails(self.run_weft(*command, self.folder / "none.safetensors", "--device", "cpu"),
                               "none.safetensors", "no such file")

@@ -139,6 +139,7 @@ TEST_P(DynamicExecutableTest, ANewShapeMakesNoConstantAndNoPipelineThatIsThere) 
   const std::uint64_t bytes = options.constants->bytes();
   (void)run({3, 6, 16});
   (void)run({3, 7, 16});
+  (void)run({6, 8, 16});  // products of more rows have tiles of another size
   EXPECT_EQ(options.constants->bytes(), bytes);
   // Sizes of a kind that was there: the same kernels.
   const DawnCounters before = DawnCounters::now();
