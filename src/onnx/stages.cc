@@ -213,13 +213,20 @@ Future<void> Stages::async_make(const std::shared_ptr<Form>& form) {
       return Future<void>({}, [] {});
     }
   }
-  return compile_async(*graph, device_of(*form), compile_options(*form)).map([this, form](Executable executable) {
+  try {
+    return compile_async(*graph, device_of(*form), compile_options(*form)).map([this, form](Executable executable) {
+      const std::lock_guard lock(form->making);
+      if (form->is_made) return;
+      form->executable = std::move(executable);
+      ++compilations_;
+      form->is_made = true;
+    });
+  } catch (const Unsupported&) {
+    // (It is thrown at once: what a device can run is known before kernels are compiled.)
     const std::lock_guard lock(form->making);
-    if (form->is_made) return;
-    form->executable = std::move(executable);
-    ++compilations_;
-    form->is_made = true;
-  });
+    if (!form->on_fallback && !form->is_placed) place(*form);  // throws what names the nodes
+    throw;
+  }
 }
 
 // ---- Running

@@ -923,6 +923,15 @@ TEST_P(OnnxModel, StepsWithAFallback) {
     EXPECT_THAT(z.get(), testing::Each(2.0));
   }
   EXPECT_EQ(m.on_fallback().empty(), !device.is_gpu());
+  const std::string refused = refused_by([&] {
+    const Tensor x = zeros({3});
+    const onnx::NamedValue inputs[] = {{"x", {.tensor = x}}};
+    onnx::RunSteps steps = model(g).run_steps(inputs);
+    while (!steps.done()) steps.next().get();
+  });
+  if (device.is_gpu()) {
+    EXPECT_THAT(refused, testing::AllOf(HasSubstr("node 'z' (Add): "), HasSubstr("node 'r' (Sqrt): ")));
+  }
   // The same form runs into tensors of the program, too.
   if (!device.is_gpu()) return;
   const Tensor own = to(tensor(std::vector<double>{7, 7, 7}), device);
