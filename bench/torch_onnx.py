@@ -21,6 +21,8 @@ import time
 import numpy
 import torch
 
+from torch_vision import captured
+
 
 def vit():
     import timm  # noqa: PLC0415
@@ -62,20 +64,6 @@ def median_ms(call, repeat):
         torch.cuda.synchronize()
         samples.append((time.perf_counter() - begin) * 1e3)
     return statistics.median(samples)
-
-
-def captured(model, x):
-    """The model as a CUDA graph."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            model(x)
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        model(x)
-    return graph.replay
 
 
 def on_weft(options, path, x, folder):

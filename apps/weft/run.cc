@@ -144,22 +144,29 @@ Runnable model_of(const RunArguments& a, const Device& device) {
 Runnable graph_of(const RunArguments& a, const Device& device) {
   const Graph graph = load_graph(a.model);
   const DynamicExecutable executable(graph, device);
-  const std::size_t count = graph.inputs().size();
+  const std::vector<Graph::Port> ports = graph.inputs();
+  const std::size_t count = ports.size();
   std::vector<onnx::Port> outputs;
   for (const Graph::Port& port : graph.outputs()) outputs.push_back(port_of(port));
   return {
       .inputs = ports_of(graph), .outputs = std::move(outputs), .run = [=](const std::vector<onnx::NamedValue>& given) {
         std::vector<Tensor> tensors;
         std::vector<Number> numbers;
+        bool differs = false;
         for (std::size_t i = 0; i < given.size(); ++i) {
           const Tensor& x = given[i].value.tensor;
           if (i < count) {
+            differs |= x.shape() != ports[i].type.shape;
             tensors.push_back(to(x, device));
           } else if (is_integer(x.dtype()) || x.dtype() == DType::boolean) {
             numbers.emplace_back(cast(x, DType::i64).item<std::int64_t>());
           } else {
             numbers.emplace_back(cast(x, DType::f32).item<double>());
           }
+        }
+        if (differs && executable.compilations() == 0) {
+          say("the graph was recorded for other shapes: sizes that it has as numbers, such as the lengths of Fourier "
+              "transforms and counts that it divides by, stay as they were");
         }
         std::vector<onnx::PortValue> all;
         for (const Tensor& y : executable.run(tensors, numbers)) all.push_back({.tensor = y});

@@ -154,7 +154,8 @@ Graph rewrite_subgraphs(Graph graph, const std::function<Graph(const Graph&)>& f
   const auto owns = [](const NodePtr& node) { return !node->op().subgraphs().empty(); };
   if (std::ranges::none_of(graph.impl().nodes(), owns)) return graph;
   const auto is_same = [](const Graph& a, const Graph& b) {
-    return std::ranges::equal(a.impl().outputs, b.impl().outputs,
+    return a.impl().stored == b.impl().stored &&
+           std::ranges::equal(a.impl().outputs, b.impl().outputs,
                               [](const GraphPort& x, const GraphPort& y) { return same(x.value, y.value); });
   };
   // Of the nodes where something changed.

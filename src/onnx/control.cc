@@ -20,8 +20,6 @@ namespace {
 
 // Loops of known length that turn up to this often are made turn by turn, so that neighbours fuse.
 constexpr std::int64_t kFewTurns = 4;
-// More turns are not made one by one: they would be past what a model may have of nodes.
-constexpr std::int64_t kMostTurns = std::int64_t{1} << 18;
 
 const GraphProto& graph_of(const Node& node, std::string_view name) {
   const AttributeProto* a = node.attribute(name);
@@ -159,7 +157,9 @@ Values loop(Tracer& tracer, const Node& node, const std::string& path) {
   // Turn by turn.
   const std::int64_t count = counts ? node.integer_of(0) : most;
   bool goes_on = !tests || truth(tracer, node.value(1), node);
-  if (goes_on && count > kMostTurns && never_ends(body)) node.lacks("{} turns, which are made one by one", count);
+  if (goes_on && count > static_cast<std::int64_t>(kMostNodes) && never_ends(body)) {
+    node.lacks("{} turns, which are made one by one", count);
+  }
   Tracer::Holds holds(tracer);
   std::vector<Values> results(scanned);
   for (std::int64_t i = 0; i < count && goes_on; ++i) {

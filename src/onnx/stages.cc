@@ -201,13 +201,11 @@ void Stages::make(Form& form) {
 
 Future<void> Stages::async_make(const std::shared_ptr<Form>& form) {
   std::optional<Graph> graph;
+  bool was_placed = false;
   {
     const std::lock_guard lock(form->making);
-    if (!form->is_made) {
-      // What the device refuses is known before a kernel is compiled for it, so that nothing begins twice.
-      if (options_.fallback && !form->on_fallback && !form->is_placed) place(*form);
-      graph = trace(*form);
-    }
+    if (!form->is_made) graph = trace(*form);
+    was_placed = form->on_fallback || form->is_placed;
     if (!graph) {
       form->is_made = true;
       return Future<void>({}, [] {});
@@ -223,10 +221,11 @@ Future<void> Stages::async_make(const std::shared_ptr<Form>& form) {
     });
   } catch (const Unsupported&) {
     // (It is thrown at once: what a device can run is known before kernels are compiled.)
+    if (was_placed) throw;
     const std::lock_guard lock(form->making);
-    if (!form->on_fallback && !form->is_placed) place(*form);  // throws what names the nodes
-    throw;
+    if (!form->is_placed && !place(*form)) throw;
   }
+  return async_make(form);
 }
 
 // ---- Running
@@ -297,7 +296,7 @@ void Stages::submit(Form& form, Made& made, std::uint64_t number, std::span<cons
     out.push_back(it == given.end() ? Tensor(here, type.dtype, type.shape) : *it->second);
     made.insert_or_assign(id, out.back());
   }
-  form.executable.run(in, out);
+  run_ahead_.submitted(form.executable.run(in, out));
   if (!form.on_fallback) return;
   for (const auto& [id, tensor] : given) copy_into(made.at(std::string(id)), *tensor);
 }

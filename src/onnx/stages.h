@@ -18,6 +18,7 @@
 #include "compiler/forms.h"
 #include "onnx/tracer.h"
 #include "onnx/value.h"
+#include "tensor/run_ahead.h"
 #include "weft/compile.h"
 #include "weft/device.h"
 #include "weft/future.h"
@@ -122,6 +123,7 @@ class Stages {
   std::map<std::size_t, std::string> placed_;  // nodes that ran on the fallback, and why
   std::map<std::pair<std::string, const NodeProto*>, Readback> readbacks_;
   std::unordered_map<std::string, Executable> copies_;  // by type
+  RunAhead run_ahead_;
   std::atomic<std::size_t> compilations_ = 0;
   std::atomic<std::uint64_t> runs_ = 0;
 };

@@ -24,10 +24,7 @@ constexpr std::string_view kOfShapes[] = {"Shape", "Size"};
 // As many calls, branches and turns within each other as the host's stack surely holds.
 constexpr std::size_t kDeepest = 64;
 
-// As many nodes are made of a model, beside those of its main graph: functions that call others twice, and loops
-// that are turned while the graph is made, would have no end otherwise.
-constexpr std::size_t kMostNodes = std::size_t{1} << 18;
-// And as many elements of sequences are copied, which an insertion of one does with all.
+// As many elements of sequences are copied, which an insertion of one does with all.
 constexpr std::size_t kMostCopies = std::size_t{1} << 24;
 
 // What tells a node from the others of its graph (several may have one name): its first result.

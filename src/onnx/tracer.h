@@ -31,6 +31,10 @@ namespace weft::onnx {
 
 using Values = std::vector<Value>;
 
+// As many nodes are made of a model, beside those of its main graph: functions that call others twice, and loops
+// that are turned while the graph is made, would have no end otherwise.
+inline constexpr std::size_t kMostNodes = std::size_t{1} << 18;
+
 // A row needs the elements of this value.
 struct NeedsElements {
   std::string id;

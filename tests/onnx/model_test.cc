@@ -567,7 +567,7 @@ TEST_P(OnnxModel, Fallback) {
 TEST_P(OnnxModel, OutputsOfTheProgram) {
   G g;
   g.input("x", ElementType::f32, {-1}).output("y", ElementType::f32, {-1}).output("z", ElementType::f32, {-1});
-  g.node("Exp", {"x"}, {"y"}).node("Neg", {"x"}, {"z"});
+  g.node("Mul", {"x", "x"}, {"y"}).node("Neg", {"x"}, {"z"});
   const onnx::Model m = model(g);
   const auto made = [&](const Tensor& x) {
     Tensor own = x;
@@ -578,7 +578,7 @@ TEST_P(OnnxModel, OutputsOfTheProgram) {
   const Tensor other_handle = z;
   const std::vector<Tensor> all = m.run({{"x", tensor({1.0f, 2.0f, 3.0f})}}, {{"z", z}});
   EXPECT_TRUE(same(all[1], z));
-  EXPECT_THAT(all[0].to_vector<float>(), ElementsAre(std::exp(1.0f), std::exp(2.0f), std::exp(3.0f)));
+  EXPECT_THAT(all[0].to_vector<float>(), ElementsAre(1, 4, 9));
   EXPECT_THAT(other_handle.to_vector<float>(), ElementsAre(-1, -2, -3));
   const std::size_t forms = m.compilations();
   m.run({{"x", tensor({4.0f, 5.0f, 6.0f})}}, {{"z", z}});
@@ -588,7 +588,7 @@ TEST_P(OnnxModel, OutputsOfTheProgram) {
   Tensor y = made(ones({3}) * 7);
   m.run({{"x", z}}, {{"z", z}, {"y", y}});
   EXPECT_THAT(z.to_vector<float>(), ElementsAre(4, 5, 6));
-  EXPECT_THAT(y.to_vector<float>(), ElementsAre(std::exp(-4.0f), std::exp(-5.0f), std::exp(-6.0f)));
+  EXPECT_THAT(y.to_vector<float>(), ElementsAre(16, 25, 36));
 
   const Tensor x = tensor({1.0f, 2.0f, 3.0f});
   const auto refused = [&](std::initializer_list<NamedTensor> outputs) {

@@ -3,7 +3,7 @@
 
 #include "weft/files.h"
 
-#include "weft/dynamic_executable.h"
+#include "weft/compile.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/graph_file.h"
@@ -35,21 +35,29 @@ void add_files(nb::module_& m) {
   m.def("save_graph", [](const std::string& path, const Graph& graph) { released([&] { save(path, graph); }); });
   m.def("load_graph", [](const std::string& path) { return released([&] { return load_graph(path); }); });
 
-  nb::class_<DynamicExecutable>(m, "DynamicExecutable")
-      .def(nb::init<const Graph&, const Device&>())
+  nb::class_<Executable>(m, "Executable")
       // Of inputs and numbers in the graph's order.
-      .def("__call__",
-           [](const DynamicExecutable& e, nb::handle inputs, nb::handle numbers) {
-             std::vector<Tensor> given = tensors_in(inputs);
-             std::vector<Number> values;
-             for (const nb::handle n : nb::borrow<nb::object>(numbers))
-               values.push_back(number_from(n).value_or(Number()));
-             return arrays(released([&] {
-               for (Tensor& x : given) x = to(x, e.device());
-               return e.run(given, values);
-             }));
-           })
-      .def_prop_ro("cached", &DynamicExecutable::cached);
+      .def("__call__", [](Executable& e, const Graph& graph, nb::handle inputs, nb::handle numbers) {
+        std::vector<Tensor> given = tensors_in(inputs);
+        const std::vector<Graph::Port> ports = graph.inputs();
+        for (std::size_t i = 0; i < given.size() && i < ports.size(); ++i) {
+          if (given[i].shape() == ports[i].type.shape) continue;
+          throw ShapeError("input '" + ports[i].name + "' is " + to_string(given[i].type()) +
+                           ", and the graph was recorded for " + to_string(ports[i].type) +
+                           "; with_shapes() gives it for other shapes");
+        }
+        std::vector<Number> values;
+        for (const nb::handle n : nb::borrow<nb::object>(numbers)) values.push_back(number_from(n).value_or(Number()));
+        std::vector<Tensor> outputs;
+        released([&] {
+          for (Tensor& x : given) x = to(x, e.device());
+          for (const Graph::Port& p : graph.outputs()) outputs.emplace_back(e.device(), p.type.dtype, p.type.shape);
+          e.run(given, outputs, values);
+        });
+        return arrays(outputs);
+      });
+  m.def("compile_graph",
+        [](const Graph& graph, const Device& device) { return released([&] { return compile(graph, device); }); });
   m.def("graph_with_shapes", [](const Graph& graph, nb::dict shapes) {
     std::vector<NamedShape> all;
     for (const auto& [name, shape] : shapes) {

@@ -162,13 +162,17 @@ def test_graphs_in_files_at_other_shapes(tmp_path):
     g = wf.load_graph(tmp_path / "f.safetensors")
     for n in (2, 5, 1, 0):
         x = wf.random.normal((n, 4))
-        np.testing.assert_allclose(np.asarray(g(x)), np.asarray(f(x)), rtol=1e-5, atol=1e-6)
+        at = g.with_shapes({g.inputs[0]: (n, 4)})
+        np.testing.assert_allclose(np.asarray(at(x)), np.asarray(f(x)), rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match=r"f32 \[3, 4\].*recorded for.*\[2, 4\].*with_shapes"):
+        g(wf.ones((3, 4)))
     now = g.with_shapes({g.inputs[0]: (7, 4)})
     assert "[7, 6]" in str(now) and "[7, 6]" not in str(g)
     with pytest.raises(ValueError, match="axes"):
-        g(wf.ones((2, 2, 4)))
+        g.with_shapes({g.inputs[0]: (2, 2, 4)})
     with pytest.raises(ValueError, match="no input is called"):
         g.with_shapes({"z": (1, 4)})
     wf.compile(lambda x: wf.reshape(x, (4, 2))).save(tmp_path / "h.safetensors", wf.ones((2, 4)))
     with pytest.raises(ValueError, match="reshape"):
-        wf.load_graph(tmp_path / "h.safetensors")(wf.ones((3, 4)))
+        h = wf.load_graph(tmp_path / "h.safetensors")
+        h.with_shapes({h.inputs[0]: (3, 4)})

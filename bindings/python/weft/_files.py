@@ -52,12 +52,8 @@ def load_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 class GraphFunction:
-    """A graph of a file as a function of arrays, by their places or the names of its inputs.
-
-    Arrays may have other shapes than it was recorded with where sizes are no part of the graph: reshape() with a -1,
-    unflatten(), flatten_axes(), expand_dims() and x[1:] are rules, reshape() to numbers alone is none, and a ValueError
-    then says where. It is compiled for shapes when they first come, and 32 of them are kept.
-    """
+    """A graph of a file as a function of arrays, by their places or the names of its inputs. Arrays have the shapes that
+    it was recorded with; with_shapes() gives it for others."""
 
     def __init__(self, graph: Any) -> None:
         self.graph = graph
@@ -78,12 +74,19 @@ class GraphFunction:
             raise TypeError(f"the graph needs the inputs {missing}")
         device = _core.default_device()
         if device not in self._executables:
-            self._executables[device] = _core.DynamicExecutable(self.graph, device)
-        made = self._executables[device]([asarray(given[n]) for n in self.inputs], [given[n] for n in self.numbers])
+            self._executables[device] = _core.compile_graph(self.graph, device)
+        made = self._executables[device](
+            self.graph, [asarray(given[n]) for n in self.inputs], [given[n] for n in self.numbers]
+        )
         return made[0] if len(made) == 1 else dict(zip(self.outputs, made))
 
     def with_shapes(self, shapes: dict[str, Iterable[int]]) -> GraphFunction:
-        """The same graph for inputs of these shapes, as str() shows it and weft.onnx.save() writes it.
+        """The same graph for inputs of these shapes.
+
+        Sizes must be no part of it: reshape() with a -1, unflatten(), flatten_axes(), expand_dims() and x[1:] are rules,
+        reshape() to numbers alone is none, and a ValueError then says where. Some functions keep the sizes that they were
+        recorded with and fit others all the same: fft() transforms as many elements as before, and quantile(), median(),
+        cov(), gradient(), trapezoid(), updates of parts of arrays and derivatives of sums are for the old sizes.
 
         >>> import weft as wf
         >>> wf.compile(lambda x: x * 2).save("f.safetensors", wf.ones(3))
@@ -103,11 +106,8 @@ def load_graph(path: str | os.PathLike[str]) -> GraphFunction:
     >>> import weft as wf
     >>> f = wf.compile(lambda x: x * 2)
     >>> f.save("f.safetensors", wf.ones(3))
-    >>> g = wf.load_graph("f.safetensors")
-    >>> g(wf.asarray([1.0, 2.0, 3.0]))
+    >>> wf.load_graph("f.safetensors")(wf.asarray([1.0, 2.0, 3.0]))
     Array([2., 4., 6.], dtype=float32)
-    >>> g(wf.asarray([1.0, 2.0]))
-    Array([2., 4.], dtype=float32)
     """
     return GraphFunction(_core.load_graph(os.fspath(path)))
 
