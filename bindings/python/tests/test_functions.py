@@ -164,7 +164,7 @@ def test_graphs_in_files_at_other_shapes(tmp_path):
         x = wf.random.normal((n, 4))
         at = g.with_shapes({g.inputs[0]: (n, 4)})
         np.testing.assert_allclose(np.asarray(at(x)), np.asarray(f(x)), rtol=1e-5, atol=1e-6)
-    with pytest.raises(ValueError, match=r"f32 \[3, 4\].*recorded for.*\[2, 4\].*with_shapes"):
+    with pytest.raises(ValueError, match=r"float32 \[3, 4\].*recorded for.*\[2, 4\].*with_shapes"):
         g(wf.ones((3, 4)))
     now = g.with_shapes({g.inputs[0]: (7, 4)})
     assert "[7, 6]" in str(now) and "[7, 6]" not in str(g)
@@ -173,6 +173,6 @@ def test_graphs_in_files_at_other_shapes(tmp_path):
     with pytest.raises(ValueError, match="no input is called"):
         g.with_shapes({"z": (1, 4)})
     wf.compile(lambda x: wf.reshape(x, (4, 2))).save(tmp_path / "h.safetensors", wf.ones((2, 4)))
+    h = wf.load_graph(tmp_path / "h.safetensors")
     with pytest.raises(ValueError, match="reshape"):
-        h = wf.load_graph(tmp_path / "h.safetensors")
         h.with_shapes({h.inputs[0]: (3, 4)})
