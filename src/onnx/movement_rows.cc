@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/checked.h"
 #include "onnx/node.h"
 #include "onnx/tracer.h"
 #include "onnx/value.h"
@@ -76,6 +77,7 @@ Tensor reshape_of(const Node& n) {
   // Sizes of x that are not taken over as they are, and those of the result; where there are zeros among the former, -1
   // is what is left of the others.
   std::int64_t given = 1, taken = 1;
+  bool overflows = false;
   std::optional<std::size_t> open;
   std::vector<bool> copied(static_cast<std::size_t>(x.rank()));
   for (std::size_t i = 0; i < to.size(); ++i) {
@@ -89,14 +91,14 @@ Tensor reshape_of(const Node& n) {
     } else if (to[i] < 0) {
       n.fail("size {} of the shape is {}", i, to[i]);
     } else {
-      taken *= to[i];
+      overflows |= multiply_overflows(taken, to[i], taken);
     }
   }
   if (open) {
     for (std::size_t i = 0; i < copied.size(); ++i) {
-      if (!copied[i]) given *= x.shape()[static_cast<int>(i)];
+      if (!copied[i]) overflows |= multiply_overflows(given, x.shape()[static_cast<int>(i)], given);
     }
-    if (taken == 0 || given % taken != 0) {
+    if (overflows || taken == 0 || given % taken != 0) {
       n.fail("the operand is {}, which leaves no size for -1", to_string(x.shape()));
     }
   }

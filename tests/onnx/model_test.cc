@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <format>
@@ -1159,6 +1160,14 @@ TEST(OnnxFiles, AreBounded) {
   chain.output(last, ElementType::f32, {1});
   const std::string file = onnx_model(chain);
   EXPECT_EQ(onnx::Model::from_bytes(bytes_in(file), cpu).run({{"x", ones({1})}})[0].item<float>(), 1);
+  // Sizes whose product is past 64 bits.
+  G wide;
+  wide.input("x", ElementType::f32, {2}).output("y", ElementType::f32, {-1});
+  wide.initializer(onnx_tensor<std::int64_t>("to", ElementType::i64, std::array<std::int64_t, 1>{3},
+                                             std::vector<std::int64_t>{1LL << 38, 1LL << 38, -1}));
+  wide.node("Reshape", {"x", "to"}, {"y"});
+  EXPECT_THAT(refused_by([&] { onnx::Model::from_bytes(bytes_in(onnx_model(wide)), cpu).run({{"x", ones({2})}}); }),
+              HasSubstr("leaves no size for -1"));
   G inner;
   inner.output("a", ElementType::f32, {1}).node("Neg", {"x"}, {"a"});
   for (int i = 0; i < 150; ++i) {
