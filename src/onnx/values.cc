@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "core/checked.h"
 #include "core/error_context.h"
@@ -12,6 +13,7 @@
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/graph.h"
+#include "weft/number.h"
 #include "weft/onnx.h"
 
 namespace weft::onnx {
@@ -162,7 +164,11 @@ std::vector<To> numbers_as(const TensorData& data) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     Stored value;
     std::memcpy(&value, data.bytes.data() + i * sizeof(Stored), sizeof(Stored));
-    numbers[i] = static_cast<To>(value);
+    if constexpr (std::is_integral_v<To> && std::is_floating_point_v<Stored>) {
+      numbers[i] = static_cast<To>(Number(value).bits(DType::i64));
+    } else {
+      numbers[i] = static_cast<To>(value);
+    }
   }
   return numbers;
 }
