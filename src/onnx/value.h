@@ -35,7 +35,8 @@ class ExternalFiles;
 TensorData data_of(const TensorProto& tensor, const std::shared_ptr<const void>& owner, ExternalFiles& files);
 TensorData data_of(const SparseTensorProto& tensor, const std::shared_ptr<const void>& owner, ExternalFiles& files);
 
-// The elements in host memory as 64-bit integers (floats as Number::bits() makes them), or as doubles. Throws TypeError for types that are none.
+// The elements in host memory as 64-bit integers (floats as Number::bits() makes them), or as doubles. Throws TypeError
+// for types that are none.
 std::vector<std::int64_t> integers_in(const TensorData& data);
 std::vector<double> numbers_in(const TensorData& data);
 
