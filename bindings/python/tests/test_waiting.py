@@ -30,8 +30,8 @@ def interrupted():
     finally:
         timer.cancel()
         signal.signal(signal.SIGINT, handler)
-    # On a busy machine threads get the processor late.
-    assert time.perf_counter() - pressed < (2 if os.getloadavg()[0] > os.cpu_count() else 0.2)
+    # Beside other work threads get the processor late; what is inside would take minutes.
+    assert time.perf_counter() - pressed < 5
 
 
 # A GPU may be done with any expression before it is interrupted.
