@@ -13,7 +13,7 @@ bool includes(std::span<const Node* const> list, const Node* node) {
 }
 
 FusedOperands<const Tensor> operands_of(const Node& anchor) {
-  return split_operands(anchor.op().fusion(), std::span(anchor.inputs()));
+  return split_operands(anchor.op().fusing().fusion(), std::span(anchor.inputs()));
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ bool FusedGroup::is_sound(const Grouping::Group& group) const {
 
 std::vector<Tensor> FusedGroup::make(DType epilogue_input, std::span<const Tensor> results,
                                      const Grouping::At& at) const {
-  const Fusion has = anchor->op().fusion();
+  const Fusion has = anchor->op().fusing().fusion();
   const auto own = operands_of(*anchor);
   std::optional<Expression> before, after;
   std::vector<Tensor> operands(own.first.begin(), own.first.end());

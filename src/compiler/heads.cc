@@ -23,20 +23,20 @@ constexpr int kDeepest = 16;
 Repeated without_repeats(const Tensor& v, int axis, int depth = 0) {
   if (depth == kDeepest) return {v};
   const Op& op = v.node()->op();
-  if (is(v, "permute")) {
+  if (is(v, OpPattern::permute)) {
     const Dims order = *op.integers("order");
     const Repeated inner = without_repeats(input_of(v), static_cast<int>(order[axis]), depth + 1);
     const std::array<Tensor, 1> of{inner.of};
-    return {op.simplified(of), inner.count};
+    return {op.rewriting().simplified(of), inner.count};
   }
-  if (is(v, "repeat")) {
+  if (is(v, OpPattern::repeat)) {
     const Dims counts = *op.integers("counts");
     Dims others = counts;
     others[axis] = 1;
     if (others != Dims::filled(v.rank(), 1)) return {v};
     return {input_of(v), counts[axis]};
   }
-  if (is(v, "broadcast")) {
+  if (is(v, OpPattern::broadcast)) {
     const Tensor x = input_of(v);
     const int from = axis - (v.rank() - x.rank());
     if (from >= 0 && x.shape()[from] != 1) return {v};
@@ -44,7 +44,7 @@ Repeated without_repeats(const Tensor& v, int axis, int depth = 0) {
     shape[axis] = 1;
     return {broadcast_to(x, shape), v.shape()[axis]};
   }
-  if (is(v, "reshape")) {
+  if (is(v, OpPattern::reshape)) {
     const Tensor x = input_of(v);
     Shape merged = x.shape();
     if (merged.rank() != v.rank() + 1) return {v};

@@ -5,7 +5,7 @@
 namespace weft::compiler {
 
 std::size_t joinable_operands(const Node& node) {
-  const std::size_t own = node.op().joined_axes(node.input_types()).size() + 1;
+  const std::size_t own = node.op().rewriting().joined_axes(node.input_types()).size() + 1;
   if (own == 1) return 0;
   for (std::size_t i = 1; i < own; ++i) {
     if (!constant_op(root_of(node.inputs()[i]))) return 0;
@@ -15,7 +15,7 @@ std::size_t joinable_operands(const Node& node) {
 
 Tensor joined(Rewriter& r, std::span<const Node* const> members) {
   const Node& first = *members[0];
-  const std::vector<int> axes = first.op().joined_axes(first.input_types());
+  const std::vector<int> axes = first.op().rewriting().joined_axes(first.input_types());
   std::vector<Tensor> operands{r.at(first.inputs()[0])};
   for (std::size_t i = 1; i < first.inputs().size(); ++i) {
     const bool last = i <= axes.size() && axes[i - 1] == -1;

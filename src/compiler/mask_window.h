@@ -11,13 +11,6 @@
 
 namespace weft::compiler {
 
-// As in kernels::AttentionOptions.
-struct MaskWindow {
-  std::int64_t left = -1, right = -1;
-  bool top_left = false;
-  bool every_query_sees = true;  // at least one key
-};
-
 // True if adding this to a score hides its key: -inf, or a number so low that no realistic score makes up for it.
 bool hides(double added);
 

@@ -174,7 +174,7 @@ Graph rewrite_subgraphs(Graph graph, const std::function<Graph(const Graph&)>& f
   return r.run([&](const Node& node) -> Tensor {
     const auto it = changed.find(&node);
     if (it == changed.end()) return {};
-    return r.copy(node, node.op().with_subgraphs(std::move(it->second)), r.at(node.inputs()));
+    return r.copy(node, node.op().control_flow()->with_subgraphs(std::move(it->second)), r.at(node.inputs()));
   });
 }
 

@@ -11,7 +11,6 @@
 #include "core/format.h"
 #include "graph/leaf.h"
 #include "ops/elementwise.h"
-#include "transform/control_flow.h"
 #include "weft/error.h"
 
 namespace weft::compiler {
@@ -85,7 +84,7 @@ class Lowering {
       any |= is_iota;
     }
     if (!any) return;
-    if (OpPtr op = node.op().with_iotas(iotas, node.types()[0].shape)) {
+    if (OpPtr op = node.op().rewriting().with_iotas(iotas, node.types()[0].shape)) {
       without_iotas_.emplace(&node, std::move(op));
       return;
     }
@@ -148,7 +147,8 @@ class Lowering {
     const std::span<const Tensor> operands = node.inputs();
     const auto graphs = node.op().subgraphs();
     const auto next_call = [&] { return static_cast<int>(schedule_.calls.size()); };
-    if (node.as<CondOp>()) {
+    const ControlFlow control = node.op().control_flow()->control();
+    if (control.form == ControlForm::branch) {
       block.condition = operand(operands[0]);
       std::vector<StoredView> inputs;
       for (const Tensor& v : operands.subspan(1)) inputs.push_back(operand(v));
@@ -174,17 +174,16 @@ class Lowering {
       std::vector<std::pair<std::string, std::string>> pairs;
       for (std::size_t i = 0; i < carries; ++i) pairs.emplace_back(body.inputs[i].name, body.outputs[i].name);
       donate(body, pairs);
-      if (node.as<WhileLoopOp>()) {
+      if (control.form == ControlForm::loop) {
         block.kind = Block::Kind::loop;
         const TensorType type{DType::boolean, {}};
         block.condition = {add_storage(type, Storage::Kind::intermediate), 0, type.dtype, Layout::dense(type.shape)};
         insert(make_schedule(*graphs[0]), inputs, std::span(&block.condition.storage, 1), -1);
         block.middle = next_call();
       } else {
-        const ScanLoopAttributes& loop = node.as<ScanLoopOp>()->a;
         block.kind = Block::Kind::turns;
-        block.turns = loop.length;
-        block.reverse = loop.reverse;
+        block.turns = control.turns;
+        block.reverse = control.reverse;
         block.index = add_storage(body.numbers[0].type, Storage::Kind::number, -1);
         schedule_.storages[static_cast<std::size_t>(block.index)].number = Buffer::number();
       }

@@ -24,9 +24,9 @@ std::vector<std::int64_t> sizes(const Shape& shape) {
 
 }  // namespace
 
-bool is(const Tensor& v, std::string_view op) { return v.node()->op().name() == op; }
-
-bool is_plain(const Node& node, std::string_view op) { return node.op().name() == op && node.op().to_string() == op; }
+bool is_plain(const Node& node, OpPattern pattern) {
+  return node.op().pattern() == pattern && node.op().to_string() == node.op().name();
+}
 
 std::optional<double> number(const Expression::Node& node) {
   if (node.op != ScalarOp::constant) return std::nullopt;
@@ -102,9 +102,9 @@ bool Term::operator==(const Term& other) const {
 }
 
 const Node* spread_reduction(Tensor v, const Shape& shape) {
-  while (is(v, "broadcast")) v = input_of(v);
+  while (is(v, OpPattern::broadcast)) v = input_of(v);
   const Shape spread = v.shape();
-  while (is(v, "reshape")) v = input_of(v);
+  while (is(v, OpPattern::reshape)) v = input_of(v);
   const auto reduction = v.node()->op().reduction();
   if (!reduction) return nullptr;
   const Tensor x = input_of(v);

@@ -5,9 +5,10 @@
 
 namespace weft::compiler {
 
-// True if the value comes from an op of that name; true if the node is one without attributes.
-bool is(const Tensor& v, std::string_view op);
-bool is_plain(const Node& node, std::string_view op);
+// True if the value comes from an op of that pattern; true if the node is one all of whose attributes are as they are
+// without being given.
+inline bool is(const Tensor& v, OpPattern pattern) { return v.node()->op().pattern() == pattern; }
+bool is_plain(const Node& node, OpPattern pattern);
 
 // An operation of a Map's expression, or a value that another op computes.
 class Term {

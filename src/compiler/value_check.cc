@@ -6,7 +6,7 @@
 
 #include "compiler/device_data.h"
 #include "gpu/wait.h"
-#include "ops/linalg.h"
+#include "graph/op.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -71,7 +71,7 @@ void ValueCheck::take(std::span<const std::byte> bytes) const {
   const auto failed = std::ranges::any_of(info, [](std::int32_t v) { return v != 0; });
   const std::lock_guard lock(mutex_);
   if (!info_) return;
-  if (failed) failure_ = static_cast<const CheckedOp&>(*op_).message(info, type_.shape) + recorded_at(line_);
+  if (failed) failure_ = op_->value_check()->message(info, type_.shape) + recorded_at(line_);
   info_ = nullptr;
 }
 

@@ -16,9 +16,8 @@ struct InputAttributes {
 class InputOp final : public OpOf<InputAttributes> {
  public:
   InputOp(std::string name, TensorType type, std::string graph)
-      : OpOf(InputAttributes{std::move(name)}), type_(std::move(type)), graph_(std::move(graph)) {}
+      : OpOf({std::move(name)}, LeafKind::input), type_(std::move(type)), graph_(std::move(graph)) {}
   std::string_view name() const override { return "input"; }
-  const InputOp* input() const override { return this; }
   std::vector<TensorType> infer(std::span<const TensorType>) const override { return {type_}; }
   const std::string& input_name() const { return a.name; }
   const std::string& graph_name() const { return graph_; }  // for messages; empty if the graph has none
@@ -30,12 +29,12 @@ class InputOp final : public OpOf<InputAttributes> {
 
 class ConstantOp final : public Op {
  public:
-  ConstantOp(ConstantPtr constant, std::string label) : constant_(std::move(constant)), label_(std::move(label)) {}
+  ConstantOp(ConstantPtr constant, std::string label)
+      : Op(LeafKind::constant), constant_(std::move(constant)), label_(std::move(label)) {}
   std::string_view name() const override { return "constant"; }
   // The name is documentation only: constants of equal content are equal whatever their names.
   void visit(AttributeVisitor& v) const override;
   std::string hidden_identity() const override;
-  const ConstantOp* constant() const override { return this; }
   std::vector<TensorType> infer(std::span<const TensorType>) const override { return {constant_->type()}; }
   const ConstantPtr& data() const { return constant_; }
   const std::string& constant_name() const { return label_; }
@@ -54,9 +53,8 @@ Tensor number_constant(DType dtype, std::uint64_t bits);
 class NumberOp final : public OpOf<InputAttributes> {
  public:
   NumberOp(std::string name, DType dtype, std::string graph)
-      : OpOf(InputAttributes{std::move(name)}), dtype_(dtype), graph_(std::move(graph)) {}
+      : OpOf({std::move(name)}, LeafKind::number), dtype_(dtype), graph_(std::move(graph)) {}
   std::string_view name() const override { return "number"; }
-  const NumberOp* number() const override { return this; }
   std::vector<TensorType> infer(std::span<const TensorType>) const override { return {{dtype_, {}}}; }
   const std::string& number_name() const { return a.name; }
   const std::string& graph_name() const { return graph_; }
@@ -69,9 +67,8 @@ class NumberOp final : public OpOf<InputAttributes> {
 // Data of a tensor. What it is belongs to no structure: graphs that differ only in their data are equal.
 class DataOp final : public Op {
  public:
-  DataOp(DataPtr data, TensorType type) : data_(std::move(data)), type_(std::move(type)) {}
+  DataOp(DataPtr data, TensorType type) : Op(LeafKind::data), data_(std::move(data)), type_(std::move(type)) {}
   std::string_view name() const override { return "data"; }
-  const DataOp* data_op() const override { return this; }
   std::vector<TensorType> infer(std::span<const TensorType>) const override { return {type_}; }
   const DataPtr& data_ptr() const { return data_; }
 

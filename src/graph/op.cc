@@ -4,6 +4,7 @@
 
 #include "core/format.h"
 #include "graph/graph.h"
+#include "graph/leaf.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -20,34 +21,16 @@ std::optional<Dims> Op::integers(std::string_view attribute) const {
   return std::nullopt;
 }
 
-std::optional<Placement> Op::view_layout(const Layout&) const { throw InternalError("{} is not a view", name()); }
-
-OpPtr Op::with_subgraphs(std::vector<std::shared_ptr<const Graph>>) const {
-  throw InternalError("{} owns no graphs", name());
+const InputOp* Op::input() const { return leaf_ == LeafKind::input ? static_cast<const InputOp*>(this) : nullptr; }
+const ConstantOp* Op::constant() const {
+  return leaf_ == LeafKind::constant ? static_cast<const ConstantOp*>(this) : nullptr;
 }
-
-Tensor Op::simplified(std::span<const Tensor>) const { return {}; }
-
-FusionSpec Op::fusion_spec(const gpu::Capabilities*, std::span<const TensorType>, std::span<const TensorType>) const {
-  return {};
-}
-
-OpPtr Op::with_iotas(std::span<const std::optional<Placement>>, const Shape&) const { return nullptr; }
+const DataOp* Op::data_op() const { return leaf_ == LeafKind::data ? static_cast<const DataOp*>(this) : nullptr; }
+const NumberOp* Op::number() const { return leaf_ == LeafKind::number ? static_cast<const NumberOp*>(this) : nullptr; }
 
 std::optional<OwnWork> Op::own_work(std::span<const View>, std::span<const View>) const { return std::nullopt; }
 
-OpPtr Op::with_types(std::span<const TensorType>, std::span<const TensorType>, std::span<const DType>) const {
-  return nullptr;
-}
-
 std::vector<Tensor> Op::decomposed(std::span<const Tensor>) const { return {}; }
-std::vector<Tensor> Op::vmap_in_order(const BatchInOrder&) const { return {}; }
-
-Derivatives Op::vjp(const Differentiated&, std::span<const Tensor>) const { return std::nullopt; }
-
-Derivatives Op::jvp(const Differentiated&, std::span<const Tensor>) const { return std::nullopt; }
-
-std::optional<Batched> Op::vmap(std::span<const Tensor>, std::span<const int>) const { return std::nullopt; }
 
 void Op::lower(const Launch&) const { throw InternalError("{} has no kernel", name()); }
 

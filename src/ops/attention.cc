@@ -249,11 +249,31 @@ std::vector<Tensor> AttentionOp::decomposed(std::span<const Tensor> in) const {
   return results;
 }
 
+void set_window(kernels::AttentionOptions& options, const MaskWindow& window) {
+  options.causal = window.right == 0;
+  options.window_right = window.right > 0 ? window.right : -1;
+  options.window_left = window.left;
+  options.top_left = window.top_left && (window.left >= 0 || window.right >= 0);
+}
+
 OpPtr AttentionOp::with_more_results() const {
   if (a.log_sums) return nullptr;
   AttentionAttributes more = a;
   more.log_sums = true;
   return make_op<AttentionOp>(std::move(more));
+}
+
+std::optional<MaskOperand> AttentionOp::mask_operand(std::span<const TensorType> in) const {
+  const kernels::AttentionOptions& o = a.options;
+  if (!a.has_mask(in.size()) || a.query_lengths || a.key_lengths) return std::nullopt;
+  if (o.causal || o.window_left >= 0 || o.window_right >= 0) return std::nullopt;
+  return MaskOperand{.operand = 3, .queries = in[0].shape[2], .keys = in[1].shape[2]};
+}
+
+OpPtr AttentionOp::with_window(const MaskWindow& window) const {
+  AttentionAttributes windowed = a;
+  set_window(windowed.options, window);
+  return make_op<AttentionOp>(std::move(windowed));
 }
 
 Derivatives AttentionOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {

@@ -28,7 +28,10 @@ struct AttentionAttributes {
   }
 };
 
-class AttentionOp final : public OpOf<AttentionAttributes> {
+// The options for queries that see the keys of that window.
+void set_window(kernels::AttentionOptions& options, const MaskWindow& window);
+
+class AttentionOp final : public OpOf<AttentionAttributes, RewriteInterface, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return a.log_sums ? "attention_with_log_sums" : "attention"; }
@@ -38,6 +41,8 @@ class AttentionOp final : public OpOf<AttentionAttributes> {
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
   OpPtr with_more_results() const override;
+  std::optional<MaskOperand> mask_operand(std::span<const TensorType> inputs) const override;
+  OpPtr with_window(const MaskWindow& window) const override;
   std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
@@ -64,7 +69,7 @@ struct AttentionGradientAttributes {
 
 // dq, dk and dv of q, k, v, the cotangent g of attention's result, log_sums and delta
 // (weft/kernels/attention.h).
-class AttentionGradientOp final : public OpOf<AttentionGradientAttributes> {
+class AttentionGradientOp final : public OpOf<AttentionGradientAttributes, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "attention_gradient"; }

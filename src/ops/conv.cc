@@ -107,6 +107,7 @@ void ConvAttributes::fields(AttributeVisitor& v) {
 }
 
 std::string_view ConvOp::name() const { return name_of(a.kind); }
+OpPattern ConvOp::pattern() const { return a.kind == ConvKind::conv ? OpPattern::conv : OpPattern::none; }
 
 Dims ConvOp::sizes(const TensorType& x, const TensorType& second, const ConvGeometry& g) const {
   Dims sizes;

@@ -25,7 +25,8 @@ struct ConvAttributes {
 };
 
 // Operands: of conv and conv_transpose x and w, of conv_filter_gradient x and dy.
-class ConvOp final : public OpOf<ConvAttributes> {
+class ConvOp final
+    : public OpOf<ConvAttributes, FusionInterface, RewriteInterface, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   FusionStage fusion_stage() const override;
@@ -40,6 +41,7 @@ class ConvOp final : public OpOf<ConvAttributes> {
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 
   std::string_view name() const override;
+  OpPattern pattern() const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;

@@ -85,17 +85,6 @@ Derivatives EigOp::jvp(const Differentiated& node, std::span<const Tensor> t) co
   }
   return all;
 }
-
-std::optional<Batched> EigOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const Tensor values = apply(make_op<EigOp>(a), {batch_first(in[0], axes[0], 0)});
-  std::vector<Tensor> all{values, result(values, 1)};
-  if (a.vectors) all.push_back(result(values, 2));
-  return Batched{all, std::vector<int>(all.size(), 0)};
-}
-std::vector<Tensor> EigOp::vmap_in_order(const BatchInOrder& batch) const {
-  return samples_in_order(shared_from_this(), batch, 2);
-}
-
 void add_eig_ops(OpRows& rows) { rows.push_back(op_row<EigOp>(schema_of_kernel("eig"))); }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/op.h"
+#include "ops/patterns.h"
 #include "weft/kernels/linalg.h"
 
 namespace weft {
@@ -13,7 +14,7 @@ struct EigAttributes {
 };
 
 // Results: the eigenvalues, info, and the eigenvectors if they are asked for.
-class EigOp final : public OpOf<EigAttributes> {
+class EigOp final : public OpOf<EigAttributes, RewriteInterface, DerivativeInterface, BatchedMatrices> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "eig"; }
@@ -23,8 +24,6 @@ class EigOp final : public OpOf<EigAttributes> {
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 
  private:
   Tensor eigenvectors(const Differentiated& node) const;

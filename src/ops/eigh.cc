@@ -75,17 +75,6 @@ Derivatives EighOp::jvp(const Differentiated& node, std::span<const Tensor> t) c
   if (a.vectors) all.push_back(matmul(v, over_gaps(change, node.outputs[0])));
   return all;
 }
-
-std::optional<Batched> EighOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const Tensor values = apply(make_op<EighOp>(a), {batch_first(in[0], axes[0], 0)});
-  std::vector<Tensor> all{values, result(values, 1)};
-  if (a.vectors) all.push_back(result(values, 2));
-  return Batched{all, std::vector<int>(all.size(), 0)};
-}
-std::vector<Tensor> EighOp::vmap_in_order(const BatchInOrder& batch) const {
-  return samples_in_order(shared_from_this(), batch, 2);
-}
-
 void add_eigh_ops(OpRows& rows) { rows.push_back(op_row<EighOp>(schema_of_kernel("eigh"))); }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/op.h"
+#include "ops/patterns.h"
 #include "weft/kernels/linalg.h"
 
 namespace weft {
@@ -17,7 +18,7 @@ struct EighAttributes {
 };
 
 // Results: the eigenvalues, info, and the eigenvectors if they are asked for.
-class EighOp final : public OpOf<EighAttributes> {
+class EighOp final : public OpOf<EighAttributes, RewriteInterface, DerivativeInterface, BatchedMatrices> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "eigh"; }
@@ -27,8 +28,6 @@ class EighOp final : public OpOf<EighAttributes> {
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 
  private:
   Tensor eigenvectors(const Differentiated& node) const;

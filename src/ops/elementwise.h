@@ -12,7 +12,7 @@ struct MapAttributes {
   void fields(AttributeVisitor& v) { v.text("y", expression, "the expression of each element (weft/expression.h)"); }
 };
 
-class ElementwiseOp final : public OpOf<MapAttributes> {
+class ElementwiseOp final : public OpOf<MapAttributes, RewriteInterface, DerivativeInterface, BatchingInterface> {
  public:
   explicit ElementwiseOp(Expression expression) : OpOf(MapAttributes{std::move(expression)}) {}
   explicit ElementwiseOp(MapAttributes attributes) : OpOf(std::move(attributes)) {}

@@ -25,6 +25,8 @@ std::vector<TensorType> FftOp::infer(std::span<const TensorType> in) const {
   return {{infer_dtype(name(), {&in[0]}, a.kind == FftKind::complex_to_real ? DType::f32 : DType::c64), shape}};
 }
 
+OpPtr FftOp::along(int axis) const { return make_op<FftOp>(FftAttributes{a.kind, axis, a.options}); }
+
 void FftOp::lower(const Launch& call) const {
   kernels::fft(call.stream, a.kind, call.inputs[0], call.outputs[0], a.axis, a.options, call.fusion);
 }
@@ -97,17 +99,6 @@ Derivatives FftOp::vjp(const Differentiated& node, std::span<const Tensor> cotan
     }
   }
   return std::nullopt;
-}
-
-Derivatives FftOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
-  return std::vector{transformed(a.kind, t[0], a.axis, a.options)};
-}
-
-std::optional<Batched> FftOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  return batched(transformed(a.kind, batch_first(in[0], axes[0], 0), a.axis + 1, a.options));
-}
-std::vector<Tensor> FftOp::vmap_in_order(const BatchInOrder& batch) const {
-  return {transformed(a.kind, along_axis_in_order(batch, 0, a.axis), 1, a.options)};
 }
 
 void add_fft_ops(OpRows& rows) {

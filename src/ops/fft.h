@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/op.h"
+#include "ops/patterns.h"
 #include "weft/kernels/fft.h"
 
 namespace weft {
@@ -20,7 +21,7 @@ struct FftAttributes {
   }
 };
 
-class FftOp final : public OpOf<FftAttributes> {
+class FftOp final : public OpOf<FftAttributes, FusionInterface, LinearInFirst, BatchedAlongAxis> {
  public:
   using OpOf::OpOf;
   FusionStage fusion_stage() const override { return FusionStage::reduction; }
@@ -31,9 +32,8 @@ class FftOp final : public OpOf<FftAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
+  int batched_axis() const override { return a.axis; }
+  OpPtr along(int axis) const override;
 };
 
 }  // namespace weft

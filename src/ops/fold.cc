@@ -111,14 +111,6 @@ Derivatives FoldOp::vjp(const Differentiated& node, std::span<const Tensor> g) c
   return std::vector{permute(x, order)};
 }
 
-Derivatives FoldOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
-  return std::vector{apply(make_op<FoldOp>(a), {t[0]})};
-}
-
-std::optional<Batched> FoldOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  return batched_samples(shared_from_this(), in, axes);
-}
-
 namespace {
 
 // ---- Rows of functions, whose windows are columns; those of the op fold have axes of their own

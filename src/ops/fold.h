@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/op.h"
+#include "ops/patterns.h"
 #include "weft/kernels/fold.h"
 
 namespace weft {
@@ -17,7 +18,7 @@ struct FoldAttributes {
 };
 
 // The operand is [n, C, window…, places…].
-class FoldOp final : public OpOf<FoldAttributes> {
+class FoldOp final : public OpOf<FoldAttributes, LinearInFirst, BatchedSamples> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "fold"; }
@@ -25,8 +26,6 @@ class FoldOp final : public OpOf<FoldAttributes> {
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 }  // namespace weft

@@ -24,7 +24,7 @@ void FusedOp::visit(AttributeVisitor& v) const {
 }
 
 Fusion FusedOp::fusion() const {
-  return {.operand = base_->prologue_operand(),
+  return {.operand = base_->fusing().prologue_operand(),
           .prologue = prologue_ ? &*prologue_ : nullptr,
           .epilogue = epilogue_ ? &*epilogue_ : nullptr};
 }
@@ -58,7 +58,8 @@ std::vector<TensorType> FusedOp::infer(std::span<const TensorType> in) const {
                      weft::to_string(y));
   }
   if (epilogue_) {
-    if (results[0].dtype == DType::c64 && base_->fusion_spec(nullptr, types, results).epilogue_input != DType::c64) {
+    if (results[0].dtype == DType::c64 &&
+        base_->fusing().fusion_spec(nullptr, types, results).epilogue_input != DType::c64) {
       throw TypeError("{}: c64 takes no epilogue", name());
     }
     results.clear();
@@ -76,7 +77,7 @@ std::vector<TensorType> FusedOp::infer(std::span<const TensorType> in) const {
 FusionSpec FusedOp::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
                                 std::span<const TensorType>) const {
   const std::vector<TensorType> types = own(in);
-  FusionSpec spec = base_->fusion_spec(device, types, base_->infer(types));
+  FusionSpec spec = base_->fusing().fusion_spec(device, types, base_->infer(types));
   if (!spec.again) return {};
   spec.prologue = false;
   if (extra_outputs() > 0) spec.extra_outputs = false;
@@ -88,7 +89,7 @@ OpPtr FusedOp::with_types(std::span<const TensorType> from, std::span<const Tens
                           std::span<const DType> results) const {
   const std::vector<TensorType> types = own(from);
   const std::vector<TensorType> made = base_->infer(types);
-  const FusionSpec spec = base_->fusion_spec(nullptr, types, made);
+  const FusionSpec spec = base_->fusing().fusion_spec(nullptr, types, made);
   if (!spec.narrow_operands) return nullptr;
   const auto before = split(from), now = split(to);
   std::size_t k = 0;  // results
@@ -99,7 +100,7 @@ OpPtr FusedOp::with_types(std::span<const TensorType> from, std::span<const Tens
 
   std::optional<Expression> epilogue;
   if (epilogue_ || (spec.narrow_results && results[0] != made[0].dtype)) {
-    if (!epilogue_ && spec.epilogue_outputs == 0 && !base_->takes_epilogue()) return nullptr;
+    if (!epilogue_ && spec.epilogue_outputs == 0 && !base_->fusing().takes_epilogue()) return nullptr;
     epilogue.emplace();
     const DType rounded = epilogue_ ? epilogue_->nodes()[0].type : spec.epilogue_input;
     std::vector<int> args{epilogue->input(rounded)};
@@ -124,8 +125,8 @@ OpPtr FusedOp::with_types(std::span<const TensorType> from, std::span<const Tens
 }
 
 std::optional<WeightOperand> FusedOp::weight_operand() const {
-  auto weights = base_->weight_operand();
-  const int made = base_->prologue_operand();
+  auto weights = base_->rewriting().weight_operand();
+  const int made = base_->fusing().prologue_operand();
   if (!weights || !prologue_ || weights->operand < made) return weights;
   if (weights->operand == made) return std::nullopt;  // it is no operand any more
   weights->operand += prologue_->input_count() - 1;
@@ -134,7 +135,7 @@ std::optional<WeightOperand> FusedOp::weight_operand() const {
 
 // Extra outputs are stored before the base's other operands and the epilogue's are read.
 bool FusedOp::works_in_place(std::size_t) const {
-  return base_->works_in_place_fused() && (extra_outputs() == 0 || (operands_ == 1 && !epilogue_));
+  return base_->fusing().works_in_place_fused() && (extra_outputs() == 0 || (operands_ == 1 && !epilogue_));
 }
 
 template <class F>
@@ -177,7 +178,7 @@ Work FusedOp::work(const Launch& call) const {
 std::string FusedOp::label(std::span<const TensorType> in) const {
   const std::vector<TensorType> types = own(in);
   const std::string plain = base_->label(types);
-  const auto channels = base_->channel_axes();
+  const auto channels = base_->rewriting().channel_axes();
   if (!channels) return operations_around(plain, prologue_, epilogue_);
   const Shape y = base_->infer(types)[0].shape;
   const int axis = channels->result < 0 ? channels->result + y.rank() : channels->result;

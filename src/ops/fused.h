@@ -7,7 +7,7 @@ namespace weft {
 
 // Operands: the base's, with the prologue's inputs in place of the one that it makes; the epilogue's but its first.
 // Results: the epilogue's, or without one the base's; then the prologue's but its first.
-class FusedOp final : public Op {
+class FusedOp final : public Op, public FusionInterface, public RewriteInterface {
  public:
   // `operands`: how many the base takes. The prologue's result 0 is the one that the base's prologue_operand() says;
   // its inputs broadcast. The epilogue's input 0, its first node, is the base's result as FusionSpec says; the others
@@ -21,15 +21,17 @@ class FusedOp final : public Op {
   std::string hidden_identity() const override { return base_->hidden_identity(); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
 
+  const FusionInterface& fusing() const override { return *this; }
+  const RewriteInterface& rewriting() const override { return *this; }
   Fusion fusion() const override;
-  FusionStage fusion_stage() const override { return base_->fusion_stage(); }
+  FusionStage fusion_stage() const override { return base_->fusing().fusion_stage(); }
   FusionSpec fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> inputs,
                          std::span<const TensorType> outputs) const override;
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;
   std::optional<WeightOperand> weight_operand() const override;
   std::vector<int> joined_axes(std::span<const TensorType> inputs) const override {
-    return prologue_ ? std::vector<int>() : base_->joined_axes(inputs.first(operands_));
+    return prologue_ ? std::vector<int>() : base_->rewriting().joined_axes(inputs.first(operands_));
   }
 
   bool takes_strides() const override { return base_->takes_strides(); }

@@ -250,10 +250,6 @@ Derivatives GridSampleOp::vjp(const Differentiated& node, std::span<const Tensor
   return all;
 }
 
-std::optional<Batched> GridSampleOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  return batched_samples(shared_from_this(), in, axes);
-}
-
 namespace {
 
 // ---- Rows of functions: those of an op's name also have the channels last

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/op.h"
+#include "ops/patterns.h"
 #include "weft/kernels/grid_sample.h"
 
 namespace weft {
@@ -20,7 +21,7 @@ struct GridSampleAttributes {
   }
 };
 
-class GridSampleOp final : public OpOf<GridSampleAttributes> {
+class GridSampleOp final : public OpOf<GridSampleAttributes, DerivativeInterface, BatchedSamples> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override;
@@ -30,7 +31,6 @@ class GridSampleOp final : public OpOf<GridSampleAttributes> {
   // Of the gradient for the grid.
   std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 }  // namespace weft

@@ -19,9 +19,9 @@ struct IdentityAttributes {
   void fields(AttributeVisitor&) {}
 };
 
-class IdentityOp final : public ViewOpOf<IdentityAttributes> {
+class IdentityOp final : public ViewOpOf<IdentityAttributes, RewriteInterface, DerivativeInterface, BatchingInterface> {
  public:
-  using ViewOpOf::ViewOpOf;
+  using OpOf::OpOf;
   std::string_view name() const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
   std::optional<Placement> view_layout(const Layout& x) const override { return Placement{0, x}; }
@@ -40,7 +40,7 @@ Tensor identity(const Tensor& x, IdentityKind kind = IdentityKind::identity);
 class CustomDerivative {
  public:
   virtual ~CustomDerivative() = default;
-  // As Op's rules: of the call's operands and results.
+  // As DerivativeInterface's rules: of the call's operands and results.
   virtual Derivatives vjp(const Differentiated& call, std::span<const Tensor> cotangents) const = 0;
   virtual Derivatives jvp(const Differentiated& call, std::span<const Tensor> tangents) const = 0;
   int results = 0;  // how many
@@ -50,17 +50,19 @@ using CustomDerivativePtr = std::shared_ptr<const CustomDerivative>;
 // Result `index` of such a call: its operand 0, followed by the call's operands and the values of all of its results
 // that are defined. These tell one call of a function from others, also when it is made again on other operands, and
 // rules may need them where nothing else does.
-class CustomResultOp final : public Op {
+class CustomResultOp final : public Op, public ViewInterface, public RewriteInterface {
  public:
   CustomResultOp(CustomDerivativePtr call, int index, std::vector<int> defined)
       : call_(std::move(call)), index_(index), defined_(std::move(defined)) {}
   std::string_view name() const override { return "identity"; }
-  bool is_view() const override { return true; }
+  const ViewInterface* view() const override { return this; }
+  const RewriteInterface& rewriting() const override { return *this; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
   std::optional<Placement> view_layout(const Layout& x) const override { return Placement{0, x}; }
   Tensor simplified(std::span<const Tensor> x) const override { return x[0]; }
   const CustomDerivative* custom_derivative() const override { return call_.get(); }
-  const CustomDerivativePtr& call() const { return call_; }
+  // The call that the node is a result of.
+  static const CustomDerivativePtr& derivative_of(const Node& node);
   // Which result of its call the node is.
   static std::size_t index_of(const Node& node);
   static std::span<const Tensor> operands_of(const Node& node);

@@ -506,9 +506,6 @@ Derivatives DynamicSliceOp::vjp(const Differentiated& node, std::span<const Tens
   const Tensor& x = node.inputs[0];
   return std::vector{dynamic_update_slice(zeros_of(x.type()), g[0], node.inputs[1], a.axes), Tensor()};
 }
-Derivatives DynamicSliceOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
-  return std::vector{dynamic_slice(t[0], node.inputs[1], a.sizes, a.axes)};
-}
 std::optional<Batched> DynamicSliceOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   const std::int64_t size = batch_size(in, axes);
   const Tensor x = batch_first(in[0], axes[0], size);
@@ -585,9 +582,6 @@ Work GatherOp::work(const Launch& call) const {
 // Clamped indices choose the elements at the edge, and so do their cotangents.
 Derivatives GatherOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
   return gather_vjp(a, node, g[0]);
-}
-Derivatives GatherOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
-  return std::vector{gathered(a, t[0], node.inputs[1])};
 }
 std::optional<Batched> GatherOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   if (axes[1] < 0) return batched(gather(batch_first(in[0], axes[0], 0), in[1], a.axis + 1));
@@ -697,9 +691,6 @@ Derivatives SelectOp::vjp(const Differentiated& node, std::span<const Tensor> g)
   const Tensor at = cast(clamped_indices(a, x.shape(), indices), type);
   const Tensor is_chosen = reshape(arange(0, n, 1, type), numbered) == select(at < 0, at + n, at);
   return std::vector{select(is_chosen, g[0], Graph::scalar(0, x.dtype())), Tensor()};
-}
-Derivatives SelectOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
-  return std::vector{gathered(a, t[0], node.inputs[1])};
 }
 std::optional<Batched> SelectOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   const std::int64_t size = batch_size(in, axes);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/op.h"
-#include "ops/batch_in_order.h"
+#include "ops/patterns.h"
 #include "weft/kernels/index.h"
 
 namespace weft {
@@ -24,7 +24,7 @@ struct GatherAttributes {
   }
 };
 
-class GatherOp final : public OpOf<GatherAttributes> {
+class GatherOp final : public OpOf<GatherAttributes, RewriteInterface, LinearInFirst, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "gather"; }
@@ -36,13 +36,12 @@ class GatherOp final : public OpOf<GatherAttributes> {
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
   std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 // gather_elements along an axis, or gather_nd with batch axes.
-class SelectOp final : public OpOf<GatherAttributes> {
+class SelectOp final : public OpOf<GatherAttributes, RewriteInterface, LinearInFirst, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return a.form == Selecting::elements ? "gather_elements" : "gather_nd"; }
@@ -52,7 +51,6 @@ class SelectOp final : public OpOf<GatherAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
   std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
@@ -81,7 +79,7 @@ struct ScatterAttributes {
 };
 
 // Operands: x, indices, updates. A copy of x, of which the chosen elements are combined with the updates.
-class ScatterOp final : public OpOf<ScatterAttributes> {
+class ScatterOp final : public OpOf<ScatterAttributes, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   double cost() const override { return 4; }
@@ -108,7 +106,7 @@ struct DynamicSliceAttributes {
 };
 
 // Operands: x, starts.
-class DynamicSliceOp final : public OpOf<DynamicSliceAttributes> {
+class DynamicSliceOp final : public OpOf<DynamicSliceAttributes, LinearInFirst, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "dynamic_slice"; }
@@ -117,7 +115,6 @@ class DynamicSliceOp final : public OpOf<DynamicSliceAttributes> {
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
@@ -129,7 +126,7 @@ struct DynamicUpdateSliceAttributes {
 };
 
 // Operands: x, update, starts.
-class DynamicUpdateSliceOp final : public OpOf<DynamicUpdateSliceAttributes> {
+class DynamicUpdateSliceOp final : public OpOf<DynamicUpdateSliceAttributes, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "dynamic_update_slice"; }
@@ -150,7 +147,7 @@ struct ConcatAttributes {
 };
 
 // Each part is copied into its place in the result.
-class ConcatOp final : public OpOf<ConcatAttributes> {
+class ConcatOp final : public OpOf<ConcatAttributes, RewriteInterface, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "concat"; }

@@ -92,14 +92,6 @@ Derivatives CholeskyOp::jvp(const Differentiated& node, std::span<const Tensor> 
   return std::vector{f.as_given(matmul(f.l(), lower_half(inner))), Tensor()};
 }
 
-std::optional<Batched> CholeskyOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const Tensor l = apply(make_op<CholeskyOp>(a), {batch_first(in[0], axes[0], 0)});
-  return Batched{{l, result(l, 1)}, {0, 0}};
-}
-std::vector<Tensor> CholeskyOp::vmap_in_order(const BatchInOrder& batch) const {
-  return samples_in_order(shared_from_this(), batch, 2);
-}
-
 // ---- LU factors
 
 std::vector<TensorType> LuOp::infer(std::span<const TensorType> in) const {
@@ -161,14 +153,6 @@ Derivatives LuOp::vjp(const Differentiated& node, std::span<const Tensor> g) con
                      : m < n ? by_l(concat({by_u(inner), rest(g[0])}, -1))
                              : by_u(by_l(inner));
   return std::vector{rows_in_order(all, inverse_order(order))};
-}
-
-std::optional<Batched> LuOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const Tensor lu = apply(make_op<LuOp>(LuAttributes()), {batch_first(in[0], axes[0], 0)});
-  return Batched{results_of(lu), {0, 0, 0, 0}};
-}
-std::vector<Tensor> LuOp::vmap_in_order(const BatchInOrder& batch) const {
-  return samples_in_order(shared_from_this(), batch, 2);
 }
 
 // ---- Results of systems and their checks

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "graph/op.h"
+#include "ops/patterns.h"
 #include "weft/linalg.h"
 
 namespace weft {
 
-class CholeskyOp final : public OpOf<kernels::CholeskyOptions> {
+class CholeskyOp final : public OpOf<kernels::CholeskyOptions, DerivativeInterface, BatchedMatrices> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "cholesky"; }
@@ -16,15 +17,13 @@ class CholeskyOp final : public OpOf<kernels::CholeskyOptions> {
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 struct LuAttributes {
   void fields(AttributeVisitor&) {}
 };
 
-class LuOp final : public OpOf<LuAttributes> {
+class LuOp final : public OpOf<LuAttributes, DerivativeInterface, BatchedMatrices> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "lu"; }
@@ -33,11 +32,9 @@ class LuOp final : public OpOf<LuAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
-class TriangularSolveOp final : public OpOf<kernels::TriangularSolveOptions> {
+class TriangularSolveOp final : public OpOf<kernels::TriangularSolveOptions, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "triangular_solve"; }
@@ -59,7 +56,7 @@ struct SolutionAttributes {
 
 // Operand 0, the x of a x = b that LU factors gave: x, a, b, lu, order, info. The factors are there for derivatives,
 // which solve further systems with them.
-class SolutionOp final : public OpOf<SolutionAttributes> {
+class SolutionOp final : public OpOf<SolutionAttributes, RewriteInterface, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "solution"; }
@@ -97,11 +94,11 @@ struct CheckedAttributes {
 // Operand 0. Operand 1, i32 of any shape, is 0 where the matrix of that place in the batch has a result: where
 // tensors are evaluated when they are read, that throws LinAlgError otherwise (compiler/value_check.h). In compiled
 // graphs it is operand 0 and nothing else.
-class CheckedOp final : public OpOf<CheckedAttributes> {
+class CheckedOp final
+    : public OpOf<CheckedAttributes, ValueCheckInterface, RewriteInterface, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "checked"; }
-  bool checks_values() const override { return true; }
   bool works_in_place(std::size_t operand) const override { return operand == 0; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Tensor simplified(std::span<const Tensor> x) const override { return x[0]; }
@@ -109,8 +106,7 @@ class CheckedOp final : public OpOf<CheckedAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  // What the error says: of which matrix, the first whose info is not 0.
-  std::string message(std::span<const std::int32_t> info, const Shape& batch) const;
+  std::string message(std::span<const std::int32_t> info, const Shape& batch) const override;
 };
 
 // x, whose reads check that info.

@@ -13,7 +13,8 @@ struct MatmulAttributes {
 };
 
 // Operands: a [..., m, k], b [..., k, n].
-class MatmulOp final : public OpOf<MatmulAttributes> {
+class MatmulOp final
+    : public OpOf<MatmulAttributes, FusionInterface, RewriteInterface, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   FusionStage fusion_stage() const override { return FusionStage::product; }
@@ -28,6 +29,7 @@ class MatmulOp final : public OpOf<MatmulAttributes> {
   }
 
   std::string_view name() const override { return "matmul"; }
+  OpPattern pattern() const override { return OpPattern::matmul; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;

@@ -155,14 +155,14 @@ std::vector<TensorType> LayerNormOp::infer(std::span<const TensorType> in) const
 
 namespace {
 
-RowOp::Axes last_axes(const Shape& x, int first_axis) {
-  RowOp::Axes a{x};
+RowInterface::Axes last_axes(const Shape& x, int first_axis) {
+  RowInterface::Axes a{x};
   for (int d = first_axis; d < x.rank(); ++d) a.along[d] = true;
   return a;
 }
 
-RowOp::Axes one_axis(const Shape& x, int axis) {
-  RowOp::Axes a{x};
+RowInterface::Axes one_axis(const Shape& x, int axis) {
+  RowInterface::Axes a{x};
   a.along[axis] = true;
   return a;
 }
@@ -180,15 +180,15 @@ Weights weights(const Launch& call, bool has_scale, bool has_bias) {
 
 }  // namespace
 
-RowOp::Axes SoftmaxOp::row_axes(const Shape& x) const { return one_axis(x, a.axis); }
-RowOp::Axes LogSoftmaxOp::row_axes(const Shape& x) const { return one_axis(x, a.axis); }
-RowOp::Axes RmsNormOp::row_axes(const Shape& x) const { return norm_axes(a, x); }
-RowOp::Axes LayerNormOp::row_axes(const Shape& x) const { return norm_axes(a, x); }
-RowOp::Axes GroupNormOp::row_axes(const Shape& x) const { return norm_axes(a, x); }
+RowInterface::Axes SoftmaxOp::row_axes(const Shape& x) const { return one_axis(x, a.axis); }
+RowInterface::Axes LogSoftmaxOp::row_axes(const Shape& x) const { return one_axis(x, a.axis); }
+RowInterface::Axes RmsNormOp::row_axes(const Shape& x) const { return norm_axes(a, x); }
+RowInterface::Axes LayerNormOp::row_axes(const Shape& x) const { return norm_axes(a, x); }
+RowInterface::Axes GroupNormOp::row_axes(const Shape& x) const { return norm_axes(a, x); }
 
-RowOp::Axes norm_axes(const NormAttributes& a, const Shape& x) {
+RowInterface::Axes norm_axes(const NormAttributes& a, const Shape& x) {
   if (is_of_rows(a.kind)) return last_axes(x, a.axis);
-  RowOp::Axes rows{x};
+  RowInterface::Axes rows{x};
   if (a.groups && a.groups != x[a.axis]) {
     rows.shape.insert(a.axis, a.groups);
     rows.shape[a.axis + 1] = x[a.axis] / a.groups;
@@ -197,8 +197,8 @@ RowOp::Axes norm_axes(const NormAttributes& a, const Shape& x) {
   return rows;
 }
 
-FusionSpec RowOp::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
-                              std::span<const TensorType> out) const {
+FusionSpec RowInterface::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
+                                     std::span<const TensorType> out) const {
   const TensorType& x = in[0];
   if (x.dtype != out[0].dtype || element_count(x.shape) == 0) return {};
   const Axes axes = row_axes(x.shape);
@@ -217,9 +217,13 @@ FusionSpec RowOp::fusion_spec(const gpu::Capabilities* device, std::span<const T
   return spec;
 }
 
+OpPtr SoftmaxOp::along(int axis) const { return make_op<SoftmaxOp>(SoftmaxAttributes{axis, a.type}); }
+
 void SoftmaxOp::lower(const Launch& call) const {
   kernels::softmax(call.stream, call.inputs[0], call.outputs[0], a.axis, call.fusion);
 }
+OpPtr LogSoftmaxOp::along(int axis) const { return make_op<LogSoftmaxOp>(LogSoftmaxAttributes{axis}); }
+
 void LogSoftmaxOp::lower(const Launch& call) const {
   kernels::log_softmax(call.stream, call.inputs[0], call.outputs[0], a.axis, call.fusion);
 }
@@ -238,8 +242,8 @@ void GroupNormOp::lower(const Launch& call) const {
   kernels::group_norm(call.stream, x, scale, bias, y, a.axis, a.groups, a.epsilon, call.fusion);
 }
 
-std::optional<OwnWork> RowOp::own_work(std::span<const View> in, std::span<const View> out) const {
-  return OwnWork{element_work(in.size() - 1), static_cast<double>(out[0].count())};
+OwnWork row_work(const RowInterface& rows, std::span<const View> in, std::span<const View> out) {
+  return {rows.element_work(in.size() - 1), static_cast<double>(out[0].count())};
 }
 
 // ---- Derivatives and batching
@@ -265,7 +269,7 @@ struct NormRows {
   std::vector<int> axes;
 };
 NormRows norm_rows(const NormAttributes& a, const Shape& x) {
-  const RowOp::Axes rows = norm_axes(a, x);
+  const RowInterface::Axes rows = norm_axes(a, x);
   NormRows found{rows.shape, Shape::filled(rows.shape.rank(), 1), {}};
   for (int d = 0; d < rows.shape.rank(); ++d) {
     if (rows.along[d]) found.axes.push_back(d);
@@ -432,13 +436,6 @@ Derivatives SoftmaxOp::jvp(const Differentiated& node, std::span<const Tensor> t
   return std::vector{softmax_gradient_of(false, node.outputs[0], cast(t[0], node.outputs[0].dtype()), a.axis,
                                          node.outputs[0].dtype())};
 }
-std::optional<Batched> SoftmaxOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  return batched(apply(make_op<SoftmaxOp>(SoftmaxAttributes{a.axis + 1, a.type}), {batch_first(in[0], axes[0], 0)}));
-}
-
-std::vector<Tensor> SoftmaxOp::vmap_in_order(const BatchInOrder& batch) const {
-  return {apply(make_op<SoftmaxOp>(SoftmaxAttributes{1, a.type}), {along_axis_in_order(batch, 0, a.axis)})};
-}
 
 Derivatives LogSoftmaxOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
   return std::vector{softmax_gradient_of(true, node.outputs[0], g[0], a.axis, node.inputs[0].dtype())};
@@ -447,13 +444,6 @@ Derivatives LogSoftmaxOp::jvp(const Differentiated& node, std::span<const Tensor
   const DType type = widest(node.inputs, tangents[0]);
   const Tensor y = cast(node.outputs[0], type), t = cast(tangents[0], type);
   return std::vector{cast(t - row_sum(exp(y) * t, a.axis), node.outputs[0].dtype())};
-}
-std::optional<Batched> LogSoftmaxOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  return batched(apply(make_op<LogSoftmaxOp>(LogSoftmaxAttributes{a.axis + 1}), {batch_first(in[0], axes[0], 0)}));
-}
-
-std::vector<Tensor> LogSoftmaxOp::vmap_in_order(const BatchInOrder& batch) const {
-  return {apply(make_op<LogSoftmaxOp>(LogSoftmaxAttributes{1}), {along_axis_in_order(batch, 0, a.axis)})};
 }
 
 Derivatives RmsNormOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
@@ -511,6 +501,10 @@ std::vector<TensorType> SoftmaxGradientOp::infer(std::span<const TensorType> in)
   return {{infer_dtype(name(), {&in[0], &in[1]}, in[0].dtype), in[0].shape}};
 }
 
+OpPtr SoftmaxGradientOp::along(int axis) const {
+  return make_op<SoftmaxGradientOp>(SoftmaxGradientAttributes{a.logarithm, axis});
+}
+
 void SoftmaxGradientOp::lower(const Launch& call) const {
   const auto run = a.logarithm ? kernels::log_softmax_gradient : kernels::softmax_gradient;
   run(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], a.axis);
@@ -527,17 +521,6 @@ std::vector<Tensor> SoftmaxGradientOp::decomposed(std::span<const Tensor> in) co
   const Tensor y = cast(in[0], type), g = cast(in[1], type);
   const Tensor dx = a.logarithm ? g - exp(y) * row_sum(g, a.axis) : y * (g - row_sum(y * g, a.axis));
   return {cast(dx, in[0].dtype())};
-}
-
-std::optional<Batched> SoftmaxGradientOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const std::int64_t size = batch_size(in, axes);
-  return batched(apply(make_op<SoftmaxGradientOp>(SoftmaxGradientAttributes{a.logarithm, a.axis + 1}),
-                       {batch_first(in[0], axes[0], size), batch_first(in[1], axes[1], size)}));
-}
-
-std::vector<Tensor> SoftmaxGradientOp::vmap_in_order(const BatchInOrder& batch) const {
-  return {apply(make_op<SoftmaxGradientOp>(SoftmaxGradientAttributes{a.logarithm, 1}),
-                {along_axis_in_order(batch, 0, a.axis), along_axis_in_order(batch, 1, a.axis)})};
 }
 
 void NormGradientAttributes::normalise(std::string_view op, std::span<const TensorType> in) {

@@ -3,14 +3,14 @@
 
 #include "graph/op.h"
 #include "kernels/common/element_work.h"
-#include "ops/batch_in_order.h"
+#include "ops/patterns.h"
 
 namespace weft {
 
 inline constexpr std::string_view kResultTypeMeaning = "the type of the result, instead of x's";
 
 // One that takes elementwise work around it into its kernel. Operand 0 is x, all others are weights.
-class RowOp : public Op {
+class RowInterface : public FusionInterface {
  public:
   // A row's axes, in the shape as which the kernel sees x.
   struct Axes {
@@ -18,14 +18,25 @@ class RowOp : public Op {
     std::array<bool, kMaxRank> along{};
   };
   virtual Axes row_axes(const Shape& x) const = 0;
+  // What it does for each element of x, with so many weights.
+  virtual kernels::ElementWork element_work(std::size_t weights) const = 0;
   FusionStage fusion_stage() const final { return FusionStage::row; }
   FusionSpec fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> inputs,
                          std::span<const TensorType> outputs) const final;
   bool takes_epilogue() const final { return true; }
   bool works_in_place_fused() const final { return true; }
-  // What it does for each element of x, with so many weights.
-  virtual kernels::ElementWork element_work(std::size_t weights) const = 0;
-  std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const final;
+};
+
+OwnWork row_work(const RowInterface& rows, std::span<const View> inputs, std::span<const View> outputs);
+
+// An op on rows of attributes A, with other interfaces.
+template <class A, class... Interfaces>
+class RowOpOf : public OpOf<A, RowInterface, Interfaces...> {
+ public:
+  using OpOf<A, RowInterface, Interfaces...>::OpOf;
+  std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const final {
+    return row_work(*this, inputs, outputs);
+  }
 };
 
 struct SoftmaxAttributes {
@@ -40,10 +51,11 @@ struct SoftmaxAttributes {
   }
 };
 
-class SoftmaxOp final : public OpOf<SoftmaxAttributes, RowOp> {
+class SoftmaxOp final : public RowOpOf<SoftmaxAttributes, RewriteInterface, DerivativeInterface, BatchedAlongAxis> {
  public:
-  using OpOf::OpOf;
+  using RowOpOf::RowOpOf;
   std::string_view name() const override { return "softmax"; }
+  OpPattern pattern() const override { return OpPattern::softmax; }
   kernels::ElementWork element_work(std::size_t) const override { return kernels::softmax_work(false); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
@@ -52,8 +64,8 @@ class SoftmaxOp final : public OpOf<SoftmaxAttributes, RowOp> {
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
+  int batched_axis() const override { return a.axis; }
+  OpPtr along(int axis) const override;
 };
 
 struct LogSoftmaxAttributes {
@@ -64,9 +76,9 @@ struct LogSoftmaxAttributes {
   void fields(AttributeVisitor& v) { v("axis", axis, -1, "the axis along which the results add up to 1"); }
 };
 
-class LogSoftmaxOp final : public OpOf<LogSoftmaxAttributes, RowOp> {
+class LogSoftmaxOp final : public RowOpOf<LogSoftmaxAttributes, DerivativeInterface, BatchedAlongAxis> {
  public:
-  using OpOf::OpOf;
+  using RowOpOf::RowOpOf;
   std::string_view name() const override { return "log_softmax"; }
   kernels::ElementWork element_work(std::size_t) const override { return kernels::softmax_work(true); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
@@ -74,8 +86,8 @@ class LogSoftmaxOp final : public OpOf<LogSoftmaxAttributes, RowOp> {
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
+  int batched_axis() const override { return a.axis; }
+  OpPtr along(int axis) const override;
 };
 
 // Of norms, whose operands are x, then scale and bias as far as they are there.
@@ -97,12 +109,12 @@ struct NormAttributes {
 };
 
 // The axes of a norm's rows, in the shape as which its kernel sees x.
-RowOp::Axes norm_axes(const NormAttributes& a, const Shape& x);
+RowInterface::Axes norm_axes(const NormAttributes& a, const Shape& x);
 
 // Operands: x, then scale if it is there.
-class RmsNormOp final : public OpOf<NormAttributes, RowOp> {
+class RmsNormOp final : public RowOpOf<NormAttributes, RewriteInterface, DerivativeInterface, BatchingInterface> {
  public:
-  using OpOf::OpOf;
+  using RowOpOf::RowOpOf;
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;
   std::string_view name() const override { return "rms_norm"; }
@@ -116,9 +128,9 @@ class RmsNormOp final : public OpOf<NormAttributes, RowOp> {
 };
 
 // Instance norm is group norm of each channel.
-class GroupNormOp final : public OpOf<NormAttributes, RowOp> {
+class GroupNormOp final : public RowOpOf<NormAttributes, DerivativeInterface, BatchingInterface> {
  public:
-  using OpOf::OpOf;
+  using RowOpOf::RowOpOf;
   std::string_view name() const override {
     return a.kind == NormAttributes::Kind::group ? "group_norm" : "instance_norm";
   }
@@ -131,9 +143,9 @@ class GroupNormOp final : public OpOf<NormAttributes, RowOp> {
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
-class LayerNormOp final : public OpOf<NormAttributes, RowOp> {
+class LayerNormOp final : public RowOpOf<NormAttributes, RewriteInterface, DerivativeInterface, BatchingInterface> {
  public:
-  using OpOf::OpOf;
+  using RowOpOf::RowOpOf;
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;
   std::string_view name() const override { return "layer_norm"; }
@@ -155,7 +167,7 @@ struct SoftmaxGradientAttributes {
 };
 
 // The cotangent of x, of a softmax's (or its logarithm's) result y and the cotangent of that. It has y's type.
-class SoftmaxGradientOp final : public OpOf<SoftmaxGradientAttributes> {
+class SoftmaxGradientOp final : public OpOf<SoftmaxGradientAttributes, BatchedAlongAxis> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return a.logarithm ? "log_softmax_gradient" : "softmax_gradient"; }
@@ -163,8 +175,8 @@ class SoftmaxGradientOp final : public OpOf<SoftmaxGradientAttributes> {
   void lower(const Launch& call) const override;
   std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
   std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
+  int batched_axis() const override { return a.axis; }
+  OpPtr along(int axis) const override;
 };
 
 // Of the norm with the same attributes.
@@ -182,7 +194,7 @@ struct NormGradientAttributes {
 };
 
 // The cotangent of a norm's x, of x, the cotangent of the result, and the scale if it is there. It has x's type.
-class NormGradientOp final : public OpOf<NormGradientAttributes> {
+class NormGradientOp final : public OpOf<NormGradientAttributes, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override;

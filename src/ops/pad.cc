@@ -215,9 +215,6 @@ Derivatives TileOp::vjp(const Differentiated& node, std::span<const Tensor> g) c
   }
   return std::vector{x};
 }
-Derivatives TileOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
-  return std::vector{apply(shared_from_this(), {t[0]})};
-}
 std::optional<Batched> TileOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return batched(
       apply(make_op<TileOp>(TileAttributes{a.tiles, behind_batch(1, a.counts)}), {batch_first(in[0], axes[0], 0)}));
@@ -244,9 +241,6 @@ Derivatives RollOp::vjp(const Differentiated&, std::span<const Tensor> g) const 
   for (int d = 0; d < g[0].rank(); ++d) back.push_back(-(a.shifts[d] % std::max<std::int64_t>(g[0].shape()[d], 1)));
   return std::vector{roll(g[0], back)};
 }
-Derivatives RollOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
-  return std::vector{roll(t[0], a.shifts)};
-}
 std::optional<Batched> RollOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return batched(roll(batch_first(in[0], axes[0], 0), behind_batch(0, a.shifts)));
 }
@@ -270,9 +264,6 @@ void TriangleOp::lower(const Launch& call) const {
 
 Derivatives TriangleOp::vjp(const Differentiated&, std::span<const Tensor> g) const {
   return std::vector{triangle(g[0], a.part, a.diagonal)};
-}
-Derivatives TriangleOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
-  return std::vector{triangle(t[0], a.part, a.diagonal)};
 }
 std::optional<Batched> TriangleOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return batched(triangle(batch_first(in[0], axes[0], 0), a.part, a.diagonal));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/op.h"
-#include "ops/batch_in_order.h"
+#include "ops/patterns.h"
 #include "weft/kernels/generate.h"
 #include "weft/kernels/pad.h"
 
@@ -19,7 +19,7 @@ struct PadAttributes {
   }
 };
 
-class PadOp final : public OpOf<PadAttributes> {
+class PadOp final : public OpOf<PadAttributes, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "pad"; }
@@ -43,15 +43,15 @@ struct TileAttributes {
 };
 
 // Each axis `counts` times as long: the whole again and again (tile), or each element (repeat).
-class TileOp final : public OpOf<TileAttributes> {
+class TileOp final : public OpOf<TileAttributes, LinearInFirst, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return a.tiles ? "tile" : "repeat"; }
+  OpPattern pattern() const override { return a.tiles ? OpPattern::none : OpPattern::repeat; }
   bool moves_elements() const override { return true; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
   std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
@@ -62,7 +62,7 @@ struct RollAttributes {
   void fields(AttributeVisitor& v) { v("shifts", shifts, "how far along each axis, towards higher indices"); }
 };
 
-class RollOp final : public OpOf<RollAttributes> {
+class RollOp final : public OpOf<RollAttributes, LinearInFirst, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "roll"; }
@@ -70,19 +70,17 @@ class RollOp final : public OpOf<RollAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
   std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
-class TriangleOp final : public OpOf<kernels::TriangleOptions> {
+class TriangleOp final : public OpOf<kernels::TriangleOptions, LinearInFirst, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "triangle"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
   std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
@@ -102,7 +100,7 @@ struct OneHotAttributes {
   }
 };
 
-class OneHotOp final : public OpOf<OneHotAttributes> {
+class OneHotOp final : public OpOf<OneHotAttributes, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "one_hot"; }

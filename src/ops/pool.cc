@@ -414,10 +414,6 @@ Derivatives PoolOp::vjp(const Differentiated& node, std::span<const Tensor> cota
   return std::nullopt;
 }
 
-std::optional<Batched> PoolOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  return batched_samples(shared_from_this(), in, axes);
-}
-
 Tensor max_pool(const Operand& x, const PoolOptions& o) { return max_pool_of(attributes_of(PoolFunction::max, o), x); }
 
 PooledMax max_pool_with_indices(const Operand& x, const PoolOptions& o) {

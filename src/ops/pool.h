@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/op.h"
+#include "ops/patterns.h"
 #include "weft/kernels/pool.h"
 #include "weft/pooling.h"
 
@@ -31,7 +32,8 @@ struct PoolAttributes {
 };
 
 // Operands: of max, average and lp x, of max_gradient dy and indices, of average_gradient dy.
-class PoolOp final : public OpOf<PoolAttributes> {
+class PoolOp final
+    : public OpOf<PoolAttributes, FusionInterface, RewriteInterface, DerivativeInterface, BatchedSamples> {
  public:
   using OpOf::OpOf;
   FusionStage fusion_stage() const override { return FusionStage::reduction; }
@@ -47,7 +49,6 @@ class PoolOp final : public OpOf<PoolAttributes> {
   std::string label(std::span<const TensorType> inputs) const override;
   OpPtr with_more_results() const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 
  private:
   // How often an element of x is read, on average, for a result of that shape.

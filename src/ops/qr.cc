@@ -100,15 +100,6 @@ Derivatives QrOp::jvp(const Differentiated& node, std::span<const Tensor> t) con
   const Tensor lower = half(inner, Triangle::lower), upper = inner - (lower - adjoint(lower));
   return std::vector{change - matmul(q, upper), matmul(upper, r)};
 }
-
-std::optional<Batched> QrOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const Tensor q = apply(make_op<QrOp>(a), {batch_first(in[0], axes[0], 0)});
-  return Batched{{q, result(q, 1)}, {0, 0}};
-}
-std::vector<Tensor> QrOp::vmap_in_order(const BatchInOrder& batch) const {
-  return samples_in_order(shared_from_this(), batch, 2);
-}
-
 void add_qr_ops(OpRows& rows) { rows.push_back(op_row<QrOp>(schema_of_kernel("qr"))); }
 
 }  // namespace weft

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "graph/op.h"
+#include "ops/patterns.h"
 #include "weft/kernels/linalg.h"
 
 namespace weft {
 
-class QrOp final : public OpOf<kernels::QrOptions> {
+class QrOp final : public OpOf<kernels::QrOptions, DerivativeInterface, BatchedMatrices> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "qr"; }
@@ -16,8 +17,6 @@ class QrOp final : public OpOf<kernels::QrOptions> {
   std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 
  private:
   bool has_rule(const Differentiated& node) const;

@@ -369,10 +369,10 @@ class AsIfNotRounded final : public CustomDerivative {
     results = 1;
   }
   Derivatives vjp(const Differentiated& call, std::span<const Tensor> cotangents) const override {
-    return op_->vjp(call, cotangents);
+    return op_->derivatives().vjp(call, cotangents);
   }
   Derivatives jvp(const Differentiated& call, std::span<const Tensor> tangents) const override {
-    return op_->jvp(call, tangents);
+    return op_->derivatives().jvp(call, tangents);
   }
 
  private:

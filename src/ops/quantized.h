@@ -38,7 +38,7 @@ struct QuantizeWeightsAttributes {
 };
 
 // Results: values, scales?, zeros?.
-class QuantizeWeightsOp final : public OpOf<QuantizeWeightsAttributes> {
+class QuantizeWeightsOp final : public OpOf<QuantizeWeightsAttributes, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "quantize_weights"; }
@@ -62,10 +62,13 @@ struct DequantizeWeightsAttributes {
   }
 };
 
-class DequantizeWeightsOp final : public OpOf<DequantizeWeightsAttributes> {
+class DequantizeWeightsOp final
+    : public OpOf<DequantizeWeightsAttributes, RewriteInterface, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "dequantize_weights"; }
+  OpPattern pattern() const override { return OpPattern::dequantized_weights; }
+  const QuantizedOperands* quantized_operands() const override { return &a.weights; }
   std::vector<int> operand_groups() const override { return {static_cast<int>(a.weights.count())}; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool takes_strides_of(std::size_t) const override { return false; }
@@ -94,7 +97,8 @@ struct QuantizedMatmulAttributes {
 };
 
 // Operands: x, values, scales?, zeros?, groups?, chosen?.
-class QuantizedMatmulOp final : public OpOf<QuantizedMatmulAttributes> {
+class QuantizedMatmulOp final : public OpOf<QuantizedMatmulAttributes, FusionInterface, RewriteInterface,
+                                            DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "quantized_matmul"; }

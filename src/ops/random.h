@@ -32,7 +32,7 @@ struct RandomAttributes {
   }
 };
 
-class RandomOp final : public OpOf<RandomAttributes> {
+class RandomOp final : public OpOf<RandomAttributes, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override;

@@ -16,7 +16,8 @@ struct ReduceAttributes {
   void fields(AttributeVisitor& v);
 };
 
-class ReduceOp final : public OpOf<ReduceAttributes> {
+class ReduceOp final
+    : public OpOf<ReduceAttributes, FusionInterface, RewriteInterface, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override;
@@ -46,7 +47,7 @@ struct ArgReduceAttributes {
 };
 
 // Where the least or the greatest is: i32.
-class ArgReduceOp final : public OpOf<ArgReduceAttributes> {
+class ArgReduceOp final : public OpOf<ArgReduceAttributes, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return a.kind == kernels::ArgKind::max ? "argmax" : "argmin"; }

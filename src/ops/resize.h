@@ -15,7 +15,7 @@ struct ResizeAttributes {
 };
 
 // Operand: x.
-class ResizeOp final : public OpOf<ResizeAttributes> {
+class ResizeOp final : public OpOf<ResizeAttributes, FusionInterface, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   FusionStage fusion_stage() const override { return FusionStage::reduction; }

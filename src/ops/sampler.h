@@ -25,7 +25,7 @@ struct SamplerAttributes {
 };
 
 // Of a key and the parameters, which broadcast to the shape.
-class SamplerOp final : public OpOf<SamplerAttributes> {
+class SamplerOp final : public OpOf<SamplerAttributes, DerivativeInterface, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override;
@@ -45,7 +45,7 @@ struct GammaGradientAttributes {
 };
 
 // Of concentrations and samples.
-class GammaGradientOp final : public OpOf<GammaGradientAttributes> {
+class GammaGradientOp final : public OpOf<GammaGradientAttributes, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "random_gamma_gradient"; }
@@ -64,7 +64,7 @@ struct CategoricalAttributes {
   }
 };
 
-class CategoricalOp final : public OpOf<CategoricalAttributes> {
+class CategoricalOp final : public OpOf<CategoricalAttributes, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "random_categorical"; }

@@ -25,6 +25,8 @@ std::vector<TensorType> ScanOp::infer(std::span<const TensorType> in) const {
   return {{infer_dtype(name(), {&in[0]}, counts ? std::optional(DType::i32) : std::nullopt), in[0].shape}};
 }
 
+OpPtr ScanOp::along(int axis) const { return make_op<ScanOp>(ScanAttributes{a.kind, axis, a.options}); }
+
 void ScanOp::lower(const Launch& call) const {
   kernels::scan(call.stream, a.kind, call.inputs[0], call.outputs[0], a.axis, a.options);
 }
@@ -202,15 +204,6 @@ Derivatives ScanOp::jvp(const Differentiated& node, std::span<const Tensor> t) c
   const auto& [own, kept] = whole.derivative();
   const Tensor first = zeros_absorbing_product(own, whole.of_x(t[0]));
   return std::vector{whole.as_y(flip(recurrence(flip(kept, a.axis), flip(first, a.axis), a.axis), a.axis))};
-}
-
-std::optional<Batched> ScanOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  return batched(
-      apply(make_op<ScanOp>(ScanAttributes{a.kind, a.axis + 1, a.options}), {batch_first(in[0], axes[0], 0)}));
-}
-
-std::vector<Tensor> ScanOp::vmap_in_order(const BatchInOrder& batch) const {
-  return {apply(make_op<ScanOp>(ScanAttributes{a.kind, 1, a.options}), {along_axis_in_order(batch, 0, a.axis)})};
 }
 
 Tensor scan(kernels::ScanKind op, const Operand& x, int axis, const kernels::ScanOptions& options) {

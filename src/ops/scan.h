@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/op.h"
-#include "ops/batch_in_order.h"
+#include "ops/patterns.h"
 #include "weft/kernels/scan.h"
 
 namespace weft {
@@ -21,7 +21,7 @@ struct ScanAttributes {
   }
 };
 
-class ScanOp final : public OpOf<ScanAttributes> {
+class ScanOp final : public OpOf<ScanAttributes, DerivativeInterface, BatchedAlongAxis> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override;
@@ -30,8 +30,8 @@ class ScanOp final : public OpOf<ScanAttributes> {
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
+  int batched_axis() const override { return a.axis; }
+  OpPtr along(int axis) const override;
 };
 
 // a · b of real numbers, in which 0 · ∞ is 0, as in all of its derivatives: a factor or a tangent of 0 takes away what

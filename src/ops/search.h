@@ -8,7 +8,7 @@
 namespace weft {
 
 // Operands: the list and the values, of one type. The result is of position_type().
-class SearchOp final : public OpOf<kernels::SearchOptions> {
+class SearchOp final : public OpOf<kernels::SearchOptions, BatchingInterface> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "searchsorted"; }

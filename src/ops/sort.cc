@@ -38,6 +38,8 @@ std::vector<TensorType> SortOp::infer(std::span<const TensorType> in) const {
   return results;
 }
 
+OpPtr SortOp::along(int axis) const { return make_op<SortOp>(SortAttributes{a.function, axis, a.k, a.descending}); }
+
 void SortOp::lower(const Launch& call) const {
   const View &x = call.inputs[0], &y = call.outputs[0];
   switch (a.function) {
@@ -71,24 +73,6 @@ Derivatives SortOp::jvp(const Differentiated& node, std::span<const Tensor> t) c
   std::vector<Tensor> tangents(node.outputs.size());
   tangents[0] = gather_elements(t[0], positions(a, node), a.axis);
   return tangents;
-}
-
-std::optional<Batched> SortOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  SortAttributes of_batch = a;
-  ++of_batch.axis;
-  const Tensor made = apply(make_op<SortOp>(of_batch), {batch_first(in[0], axes[0], 0)});
-  Batched all = batched(made);
-  if (a.function == SortFunction::top_k) {
-    all.outputs.push_back(result(made, 1));
-    all.axes.push_back(0);
-  }
-  return all;
-}
-
-std::vector<Tensor> SortOp::vmap_in_order(const BatchInOrder& batch) const {
-  SortAttributes along = a;
-  along.axis = 1;
-  return results_of(apply(make_op<SortOp>(along), {along_axis_in_order(batch, 0, a.axis)}));
 }
 
 namespace {

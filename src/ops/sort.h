@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/op.h"
-#include "ops/batch_in_order.h"
+#include "ops/patterns.h"
 
 namespace weft {
 
@@ -29,7 +29,7 @@ struct SortAttributes {
 };
 
 // Results: of sort values, of argsort indices (position_type()), of top_k both.
-class SortOp final : public OpOf<SortAttributes> {
+class SortOp final : public OpOf<SortAttributes, DerivativeInterface, BatchedAlongAxis> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override;
@@ -38,8 +38,8 @@ class SortOp final : public OpOf<SortAttributes> {
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
+  int batched_axis() const override { return a.axis; }
+  OpPtr along(int axis) const override;
 };
 
 }  // namespace weft

@@ -109,14 +109,6 @@ Derivatives SvdOp::vjp(const Differentiated& node, std::span<const Tensor> g) co
   return std::vector{matmul(u, matmul(inner, vh))};
 }
 
-std::optional<Batched> SvdOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const Tensor u = apply(make_op<SvdOp>(a), {batch_first(in[0], axes[0], 0)});
-  return Batched{{u, result(u, 1), result(u, 2), result(u, 3)}, {0, 0, 0, 0}};
-}
-std::vector<Tensor> SvdOp::vmap_in_order(const BatchInOrder& batch) const {
-  return samples_in_order(shared_from_this(), batch, 2);
-}
-
 // ---- Values alone
 
 std::vector<TensorType> SvdvalsOp::infer(std::span<const TensorType> in) const {
@@ -138,14 +130,6 @@ Derivatives SvdvalsOp::vjp(const Differentiated& node, std::span<const Tensor> g
   if (!g[0].defined()) return std::vector{Tensor()};
   const Tensor u = apply(make_op<SvdOp>(kernels::SvdOptions{.full_matrices = false}), {node.inputs[0]});
   return std::vector{matmul(u * for_columns(g[0], u), result(u, 2))};
-}
-
-std::optional<Batched> SvdvalsOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const Tensor s = apply(make_op<SvdvalsOp>(a), {batch_first(in[0], axes[0], 0)});
-  return Batched{{s, result(s, 1)}, {0, 0}};
-}
-std::vector<Tensor> SvdvalsOp::vmap_in_order(const BatchInOrder& batch) const {
-  return samples_in_order(shared_from_this(), batch, 2);
 }
 
 // ---- Pseudo-inverses

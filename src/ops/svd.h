@@ -2,11 +2,12 @@
 #pragma once
 
 #include "graph/op.h"
+#include "ops/patterns.h"
 #include "weft/kernels/linalg.h"
 
 namespace weft {
 
-class SvdOp final : public OpOf<kernels::SvdOptions> {
+class SvdOp final : public OpOf<kernels::SvdOptions, DerivativeInterface, BatchedMatrices> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "svd"; }
@@ -14,15 +15,13 @@ class SvdOp final : public OpOf<kernels::SvdOptions> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 struct SvdvalsAttributes {
   void fields(AttributeVisitor&) {}
 };
 
-class SvdvalsOp final : public OpOf<SvdvalsAttributes> {
+class SvdvalsOp final : public OpOf<SvdvalsAttributes, DerivativeInterface, BatchedMatrices> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "svdvals"; }
@@ -30,8 +29,6 @@ class SvdvalsOp final : public OpOf<SvdvalsAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 // The pseudo-inverse y of a, with derivatives that also hold where a is not of full rank.

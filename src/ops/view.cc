@@ -231,9 +231,6 @@ Derivatives ReshapeOp::vjp(const Differentiated& node, std::span<const Tensor> g
   if (count == 1) back.shape[open] = -1;
   return std::vector{reshape(g[0], std::move(back))};
 }
-Derivatives ReshapeOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
-  return std::vector{reshape(t[0], a)};
-}
 std::optional<Batched> ReshapeOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   const Tensor first = batch_first(in[0], axes[0], 0);
   Shape entry = first.shape();
@@ -250,9 +247,6 @@ Derivatives PermuteOp::vjp(const Differentiated&, std::span<const Tensor> g) con
   for (std::size_t i = 0; i < back.size(); ++i) back[static_cast<std::size_t>(a.order[i])] = static_cast<int>(i);
   return std::vector{permute(g[0], back)};
 }
-Derivatives PermuteOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
-  return std::vector{permute(t[0], a.order)};
-}
 std::optional<Batched> PermuteOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   std::vector<int> order{0};
   for (const int axis : a.order) order.push_back(axis + 1);
@@ -265,9 +259,6 @@ std::vector<Tensor> PermuteOp::vmap_in_order(const BatchInOrder& batch) const {
 
 Derivatives BroadcastOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
   return std::vector{summed_to(g[0], node.inputs[0].shape())};
-}
-Derivatives BroadcastOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
-  return std::vector{broadcast_to(t[0], a.shape)};
 }
 std::optional<Batched> BroadcastOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   const Tensor first = batch_broadcast(in[0], axes[0], a.shape.rank());
@@ -317,14 +308,9 @@ Derivatives WindowsOp::vjp(const Differentiated& node, std::span<const Tensor> g
   others.push_back(whole[a.axis]);
   return std::vector{moveaxis(reshape(x, others), -1, a.axis)};
 }
-Derivatives WindowsOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
-  return std::vector{windows(t[0], a)};
-}
 std::optional<Batched> WindowsOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return batched(windows(batch_first(in[0], axes[0], 0), {a.axis + 1, a.size, a.step, a.dilation}));
 }
-
-Derivatives SliceOp::jvp(const Differentiated&, std::span<const Tensor> t) const { return std::vector{slice(t[0], a)}; }
 std::optional<Batched> SliceOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   SliceAttributes behind = a;
   ++behind.axis;

@@ -2,17 +2,13 @@
 #pragma once
 
 #include "graph/op.h"
-#include "ops/batch_in_order.h"
+#include "ops/patterns.h"
 
 namespace weft {
 
-// A view op of attributes A.
-template <class A>
-class ViewOpOf : public OpOf<A> {
- public:
-  using OpOf<A>::OpOf;
-  bool is_view() const final { return true; }
-};
+// A view op of attributes A, with other interfaces.
+template <class A, class... Interfaces>
+using ViewOpOf = OpOf<A, ViewInterface, Interfaces...>;
 
 struct ReshapeAttributes {
   Shape shape = {};
@@ -24,15 +20,15 @@ struct ReshapeAttributes {
   }
 };
 
-class ReshapeOp final : public ViewOpOf<ReshapeAttributes> {
+class ReshapeOp final : public ViewOpOf<ReshapeAttributes, RewriteInterface, LinearInFirst, BatchingInterface> {
  public:
-  using ViewOpOf::ViewOpOf;
+  using OpOf::OpOf;
   std::string_view name() const override { return "reshape"; }
+  OpPattern pattern() const override { return OpPattern::reshape; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   std::optional<Placement> view_layout(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override { return reshape(x[0], shape_of(x[0].shape())); }
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
   std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
   // The new shape of x of that one.
@@ -50,15 +46,15 @@ struct PermuteAttributes {
   void fields(AttributeVisitor& v) { v("order", order, "which axis of x each axis of y is"); }
 };
 
-class PermuteOp final : public ViewOpOf<PermuteAttributes> {
+class PermuteOp final : public ViewOpOf<PermuteAttributes, RewriteInterface, LinearInFirst, BatchingInterface> {
  public:
-  using ViewOpOf::ViewOpOf;
+  using OpOf::OpOf;
   std::string_view name() const override { return "permute"; }
+  OpPattern pattern() const override { return OpPattern::permute; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   std::optional<Placement> view_layout(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override { return permute(x[0], a.order); }
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
   std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
@@ -69,15 +65,15 @@ struct BroadcastAttributes {
   void fields(AttributeVisitor& v) { v("shape", shape, "the new shape; x's sizes are its last ones, or 1"); }
 };
 
-class BroadcastOp final : public ViewOpOf<BroadcastAttributes> {
+class BroadcastOp final : public ViewOpOf<BroadcastAttributes, RewriteInterface, LinearInFirst, BatchingInterface> {
  public:
-  using ViewOpOf::ViewOpOf;
+  using OpOf::OpOf;
   std::string_view name() const override { return "broadcast"; }
+  OpPattern pattern() const override { return OpPattern::broadcast; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   std::optional<Placement> view_layout(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
   std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
@@ -108,15 +104,14 @@ struct SliceAttributes {
 // axis at all shapes.
 Tensor slice(const Tensor& x, const SliceAttributes& attributes);
 
-class SliceOp final : public ViewOpOf<SliceAttributes> {
+class SliceOp final : public ViewOpOf<SliceAttributes, RewriteInterface, LinearInFirst, BatchingInterface> {
  public:
-  using ViewOpOf::ViewOpOf;
+  using OpOf::OpOf;
   std::string_view name() const override { return "slice"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   std::optional<Placement> view_layout(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
   std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
@@ -136,14 +131,13 @@ struct WindowsAttributes {
 };
 
 // Two axes in place of the one: in a window, and from window to window. Windows may overlap.
-class WindowsOp final : public ViewOpOf<WindowsAttributes> {
+class WindowsOp final : public ViewOpOf<WindowsAttributes, LinearInFirst, BatchingInterface> {
  public:
-  using ViewOpOf::ViewOpOf;
+  using OpOf::OpOf;
   std::string_view name() const override { return "windows"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   std::optional<Placement> view_layout(const Layout& x) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
-  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 
  private:
@@ -166,7 +160,7 @@ struct StridedAttributes {
 // from outside, whose own layout is whatever it is stored as.
 class StridedOp final : public ViewOpOf<StridedAttributes> {
  public:
-  using ViewOpOf::ViewOpOf;
+  using OpOf::OpOf;
   std::string_view name() const override { return "strided"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   std::optional<Placement> view_layout(const Layout&) const override { return a.placement; }

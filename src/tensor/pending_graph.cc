@@ -176,7 +176,7 @@ PendingGraph::Index PendingGraph::add(const Node& node, NodeIds& seen) {
     item.leaf = node.has_data();
     if (item.leaf) return next;  // whose op is rarely in cache
     item.view = node.op().is_view();
-    item.checks = node.op().checks_values();
+    item.checks = node.op().value_check() != nullptr;
     return next;
   }
   item.leaf = node.is_computed();

@@ -156,7 +156,7 @@ Batched batch_in_order(const Node& node, std::span<const Tensor> inputs, std::sp
     }
     if (alike) made = results_of(apply(node.shared_op(), std::move(operands)));
   } else {
-    made = node.op().vmap_in_order(all);
+    made = node.op().batching().vmap_in_order(all);
   }
   if (made.empty()) {
     std::vector<Tensor> variables;
@@ -218,7 +218,7 @@ Batched batch_of(std::span<const Tensor> outputs, std::span<const Tensor> variab
       const auto operands = std::span(inputs).subspan(1, count);
       const auto operand_axes = std::span(input_axes).subspan(1, count);
       const AsNodeScope scope(node);
-      CustomDerivativePtr of_results = node.as<CustomResultOp>()->call();
+      CustomDerivativePtr of_results = CustomResultOp::derivative_of(node);
       if (std::ranges::any_of(operand_axes, has_batch) || std::ranges::any_of(value_axes, has_batch)) {
         Entries of_operands, of_values;
         for (std::size_t i = 0; i < count; ++i) of_operands.add(operand_axes[i], node.inputs()[i + 1]);
@@ -253,7 +253,7 @@ Batched batch_of(std::span<const Tensor> outputs, std::span<const Tensor> variab
       made = batch_in_order(node, inputs, input_axes, size);
     } else {
       try {
-        made = node.op().vmap(inputs, input_axes);
+        made = node.op().batching().vmap(inputs, input_axes);
       } catch (const ShapeError&) {
         // What is the same for all entries may have no room for a batch, either.
         if (std::ranges::none_of(node.input_types(), is_full)) throw;

@@ -430,11 +430,9 @@ OpPtr ScanLoopOp::with_more_results() const {
   return make_op<ScanLoopOp>(keeping, graphs_);
 }
 
-bool ScanLoopOp::is_plain() const {
-  return a.slices == 0 && !a.keep_carries && output_types(*graphs_[0]).size() == static_cast<std::size_t>(a.carries);
-}
-
 std::vector<Tensor> ScanLoopOp::expanded(std::span<const Tensor> inputs) const {
+  if (a.slices == 0 && !a.keep_carries && output_types(*graphs_[0]).size() == static_cast<std::size_t>(a.carries))
+    return {};
   const auto carries = static_cast<std::size_t>(a.carries);
   const std::vector<TensorType> results = infer(types_of(inputs));
   std::vector<Tensor> operands;

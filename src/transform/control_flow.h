@@ -13,11 +13,12 @@
 
 namespace weft {
 
-template <class A, std::size_t count>
-class ControlFlowOp : public OpOf<A> {
+template <class A, std::size_t count, class... Interfaces>
+class ControlFlowOp : public OpOf<A, ControlFlowInterface, Interfaces...> {
  public:
   using Graphs = std::array<GraphPtr, count>;
-  ControlFlowOp(A attributes, Graphs graphs) : OpOf<A>(std::move(attributes)), graphs_(std::move(graphs)) {}
+  ControlFlowOp(A attributes, Graphs graphs)
+      : OpOf<A, ControlFlowInterface, Interfaces...>(std::move(attributes)), graphs_(std::move(graphs)) {}
   std::span<const GraphPtr> subgraphs() const final { return graphs_; }
   bool takes_strides() const final { return false; }
   bool has_reference() const final { return false; }
@@ -32,14 +33,15 @@ struct CondAttributes {
 
 // Operands: the predicate, and what both graphs take. Results: the first graph's where the predicate is true, else the
 // second's.
-class CondOp final : public ControlFlowOp<CondAttributes, 2> {
+class CondOp final : public ControlFlowOp<CondAttributes, 2, DerivativeInterface, BatchingInterface> {
  public:
   using ControlFlowOp::ControlFlowOp;
   std::string_view name() const override { return "cond"; }
   OpPtr with_subgraphs(std::vector<GraphPtr> graphs) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  ControlFlow control() const override { return {ControlForm::branch}; }
   // Of a predicate that is a constant: the branch.
-  std::vector<Tensor> expanded(std::span<const Tensor> inputs) const;
+  std::vector<Tensor> expanded(std::span<const Tensor> inputs) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
@@ -57,12 +59,14 @@ struct WhileLoopAttributes {
 
 // Operands: the carries, and what every turn sees. Graphs of all of them: the condition, one boolean, and the body,
 // which gives the next carries.
-class WhileLoopOp final : public ControlFlowOp<WhileLoopAttributes, 2> {
+class WhileLoopOp final : public ControlFlowOp<WhileLoopAttributes, 2, DerivativeInterface, BatchingInterface> {
  public:
   using ControlFlowOp::ControlFlowOp;
   std::string_view name() const override { return "while_loop"; }
   OpPtr with_subgraphs(std::vector<GraphPtr> graphs) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  ControlFlow control() const override { return {ControlForm::loop}; }
+  std::vector<Tensor> expanded(std::span<const Tensor>) const override { return {}; }
   // Throws Unsupported: what the turns computed is not kept.
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
@@ -86,7 +90,8 @@ struct ScanLoopAttributes {
 // Operands: carries, what is sliced, and what every turn sees. The body, of the carries, the turn's slices and the
 // rest, gives the next carries and what the turn adds to the stacked results; its number is the index of the slice, an
 // i32. Results: the last carries; the stacked results; with keep_carries the stacked carries that the turns began with.
-class ScanLoopOp final : public ControlFlowOp<ScanLoopAttributes, 1> {
+class ScanLoopOp final
+    : public ControlFlowOp<ScanLoopAttributes, 1, RewriteInterface, DerivativeInterface, BatchingInterface> {
  public:
   using ControlFlowOp::ControlFlowOp;
   std::string_view name() const override { return "scan_loop"; }  // (scan() of graph.h is another)
@@ -95,9 +100,9 @@ class ScanLoopOp final : public ControlFlowOp<ScanLoopAttributes, 1> {
   OpPtr with_more_results() const override;  // with keep_carries
   // How many turns there are for operands of these types.
   std::int64_t turns(std::span<const TensorType> inputs) const;
-  // The loop as one whose operands are all carries, or what every turn sees: the compiler's form.
-  bool is_plain() const;
-  std::vector<Tensor> expanded(std::span<const Tensor> inputs) const;
+  ControlFlow control() const override { return {ControlForm::turns, a.length, a.reverse}; }
+  // The loop as one whose operands are all carries, or what every turn sees: the compiler's form. Empty: it is.
+  std::vector<Tensor> expanded(std::span<const Tensor> inputs) const override;
   // With keep_carries: the loop whose body gives them. Where turns or a batch have no room for their axis: the loop on
   // lists of elements.
   std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;

@@ -54,10 +54,10 @@ struct Asked {
 
   Differentiated given() const { return {inputs, outputs, wanted}; }
   Derivatives vjp(std::span<const Tensor> cotangents) const {
-    return call ? call->vjp(given(), cotangents) : node.op().vjp(given(), cotangents);
+    return call ? call->vjp(given(), cotangents) : node.op().derivatives().vjp(given(), cotangents);
   }
   Derivatives jvp(std::span<const Tensor> tangents) const {
-    return call ? call->jvp(given(), tangents) : node.op().jvp(given(), tangents);
+    return call ? call->jvp(given(), tangents) : node.op().derivatives().jvp(given(), tangents);
   }
 };
 

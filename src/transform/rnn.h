@@ -33,7 +33,7 @@ struct RnnAttributes {
 
 // Operands: x, w and r, then those of kRecurrentOperands that are there. Results: h [directions, batch, hidden], of an
 // LSTM c, and y [steps, batch, directions · hidden] if it is wanted.
-class RnnOp final : public OpOf<RnnAttributes> {
+class RnnOp final : public OpOf<RnnAttributes, DerivativeInterface, BatchingInterface> {
  public:
   explicit RnnOp(RnnAttributes attributes) : OpOf(std::move(attributes)), recurrence_(a.recurrence()) {}
 

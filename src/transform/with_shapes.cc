@@ -48,7 +48,7 @@ OpPtr with_graphs_of(const Node& node, std::span<const TensorType> operands) {
     }
     graphs.push_back(std::make_shared<const Graph>(with_types(*graph, types)));
   }
-  return node.op().with_subgraphs(std::move(graphs));
+  return node.op().control_flow()->with_subgraphs(std::move(graphs));
 }
 
 // An axis of an elementwise operation's operand that was not broadcast, and would be now, to what does not depend on

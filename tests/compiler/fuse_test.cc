@@ -11,8 +11,9 @@ namespace weft::compiler {
 namespace {
 
 // y = x · w. Operands: w [n], x [m, n].
-class ScaledOp final : public Op {
+class ScaledOp final : public Op, public FusionInterface {
  public:
+  const FusionInterface& fusing() const override { return *this; }
   std::string_view name() const override { return "scaled"; }
   std::vector<TensorType> infer(std::span<const TensorType> in) const override { return {in[1]}; }
   int prologue_operand() const override { return 1; }

@@ -21,7 +21,7 @@ using testing::Not;
 using Body = std::shared_ptr<const Graph>;
 
 // Applies a function to its operand the given number of times.
-class LoopOp final : public Op {
+class LoopOp final : public Op, public ControlFlowInterface {
  public:
   LoopOp(Body body, int times) : body_{std::move(body)}, times_(times) {}
   std::string_view name() const override { return "loop"; }
@@ -30,7 +30,10 @@ class LoopOp final : public Op {
     v("times", times, "how often");
   }
   std::vector<TensorType> infer(std::span<const TensorType> in) const override { return {in[0]}; }
+  const ControlFlowInterface* control_flow() const override { return this; }
   std::span<const Body> subgraphs() const override { return body_; }
+  ControlFlow control() const override { return {ControlForm::turns, times_}; }
+  std::vector<Tensor> expanded(std::span<const Tensor>) const override { return {}; }
   OpPtr with_subgraphs(std::vector<Body> graphs) const override { return make_op<LoopOp>(graphs[0], times_); }
 
  private:
@@ -69,9 +72,9 @@ TEST_F(OpTest, AnOpHasNoRulesUnlessItSaysSo) {
   const std::array<Tensor, 1> in{x}, out{x};
   const std::array<int, 1> axes{0};
   const std::array<char, 1> wanted{1};
-  EXPECT_FALSE(op.vjp({in, out, wanted}, out));
-  EXPECT_FALSE(op.jvp({in, out, wanted}, in));
-  EXPECT_FALSE(op.vmap(in, axes));
+  EXPECT_FALSE(op.derivatives().vjp({in, out, wanted}, out));
+  EXPECT_FALSE(op.derivatives().jvp({in, out, wanted}, in));
+  EXPECT_FALSE(op.batching().vmap(in, axes));
   EXPECT_TRUE(op.decomposed(in).empty());
 }
 

@@ -46,7 +46,7 @@ class WithMore {
   explicit WithMore(const Graph& graph) {
     for (const NodePtr& node : graph.impl().nodes()) {
       count_visits();
-      if (const OpPtr more = node->op().with_more_results()) nodes_.try_emplace(key(*more, *node), nullptr);
+      if (const OpPtr more = node->op().rewriting().with_more_results()) nodes_.try_emplace(key(*more, *node), nullptr);
     }
     if (nodes_.empty()) return;
     for (const NodePtr& node : graph.impl().nodes()) {
@@ -59,7 +59,7 @@ class WithMore {
   // Null: there is none for that node.
   const Node* find(const Node& node) const {
     if (nodes_.empty()) return nullptr;
-    const OpPtr more = node.op().with_more_results();
+    const OpPtr more = node.op().rewriting().with_more_results();
     return more ? nodes_.at(key(*more, node)) : nullptr;
   }
 

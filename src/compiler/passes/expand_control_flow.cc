@@ -4,7 +4,6 @@
 
 #include "compiler/passes/common_subexpressions.h"
 #include "compiler/rewrite.h"
-#include "transform/control_flow.h"
 
 namespace weft::compiler {
 namespace {
@@ -23,6 +22,13 @@ Graph replaced(Rewriter& r, Results&& results) {
   return r.finish();
 }
 
+// What a branch, or a loop, becomes.
+std::vector<Tensor> expanded(const Rewriter& r, const Node& node, bool branches) {
+  const ControlFlowInterface* flow = node.op().control_flow();
+  if (!flow || (flow->control().form == ControlForm::branch) != branches) return {};
+  return flow->expanded(r.at(node.inputs()));
+}
+
 }  // namespace
 
 Graph expand_control_flow(const Graph& all, const PassContext& context) {
@@ -34,8 +40,7 @@ Graph expand_control_flow(const Graph& all, const PassContext& context) {
     found = false;
     Rewriter r(graph);
     graph = replaced(r, [&](const Node& node) {
-      const auto* cond = node.as<CondOp>();
-      std::vector<Tensor> branch = cond ? cond->expanded(r.at(node.inputs())) : std::vector<Tensor>();
+      std::vector<Tensor> branch = expanded(r, node, true);
       found |= !branch.empty();
       return branch;
     });
@@ -43,10 +48,7 @@ Graph expand_control_flow(const Graph& all, const PassContext& context) {
   // A loop that gives what another gives, and the carries that a derivative needs, has another form afterwards.
   graph = common_subexpressions(graph, context);
   Rewriter r(graph);
-  return replaced(r, [&](const Node& node) {
-    const auto* loop = node.as<ScanLoopOp>();
-    return loop && !loop->is_plain() ? loop->expanded(r.at(node.inputs())) : std::vector<Tensor>();
-  });
+  return replaced(r, [&](const Node& node) { return expanded(r, node, false); });
 }
 
 }  // namespace weft::compiler

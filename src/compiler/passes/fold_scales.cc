@@ -92,7 +92,7 @@ class Folder {
   };
 
   Tensor begin(const Node& node) {
-    const auto channels = node.op().channel_axes();
+    const auto channels = node.op().rewriting().channel_axes();
     if (!channels || !channels->weights) return {};
     const DType type = node.types()[0].dtype;
     const Tensor& w = node.inputs()[1];
@@ -108,7 +108,7 @@ class Folder {
 
   // The place of the channels among the axes of the product's result.
   static int result_axis(const Node& product) {
-    const int axis = product.op().channel_axes()->result;
+    const int axis = product.op().rewriting().channel_axes()->result;
     return axis < 0 ? axis + product.types()[0].shape.rank() : axis;
   }
 
@@ -220,7 +220,7 @@ class Folder {
     if (!is_finite(value.scale) || (value.shift.defined() && !is_finite(value.shift))) return {};
     const DType sums = sum_type(product), stored = product.inputs()[1].dtype();
     const Tensor old = r_.constant_at(product.inputs()[1]);
-    const int along = *product.op().channel_axes()->weights, axis = along < 0 ? along + old.rank() : along;
+    const int along = *product.op().rewriting().channel_axes()->weights, axis = along < 0 ? along + old.rank() : along;
     if (stored == DType::f16 && !fits_f16(scaled(old, value.scale, axis), axis)) return {};
     std::vector<int> order(static_cast<std::size_t>(old.rank()));
     std::iota(order.begin(), order.end(), 0);
@@ -237,7 +237,7 @@ class Folder {
     OpPtr op = product.shared_op();
     if (product.types()[0].dtype != sums) {
       const std::vector<TensorType> types = product.input_types();
-      op = op->with_types(types, types, std::array{sums});
+      op = op->rewriting().with_types(types, types, std::array{sums});
       if (!op) return {};
     }
     Tensor y = clone(product, std::move(op), std::move(inputs));

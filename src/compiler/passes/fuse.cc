@@ -28,7 +28,7 @@ class Fuser {
 
   Graph run() {
     for (const NodePtr& node : groups_.graph().impl().nodes()) {
-      if (node->op().fusion_stage() == stage_)
+      if (node->op().fusing().fusion_stage() == stage_)
         add_anchor(*node);
       else if (!anchors_.empty() && node->op().elementwise())
         offer(*node);
@@ -47,14 +47,14 @@ class Fuser {
   };
 
   void add_anchor(const Node& node) {
-    const FusionSpec spec = node.op().fusion_spec(target_.capabilities(), node.input_types(), node.types());
+    const FusionSpec spec = node.op().fusing().fusion_spec(target_.capabilities(), node.input_types(), node.types());
     if ((!spec.prologue && spec.epilogue_outputs == 0) || !lies_plainly(node, spec)) return;
     Anchor& anchor = anchors_[node] = {spec};
     if (spec.prologue) take_prologue(node, anchor);
   }
 
   void take_prologue(const Node& node, Anchor& anchor) {
-    const Tensor x = node.inputs()[static_cast<std::size_t>(node.op().fusion().operand)];
+    const Tensor x = node.inputs()[static_cast<std::size_t>(node.op().fusing().fusion().operand)];
     const Node& maker = *x.node();
     if (!fits_by_itself(maker, anchor.spec)) return;
     if (!worth_repeating(maker, anchor.spec.prologue_passes - 1)) return;

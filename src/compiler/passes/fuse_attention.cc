@@ -24,20 +24,13 @@ struct Scores {
 
 constexpr int kMostOperations = 32;
 
-void set_window(kernels::AttentionOptions& options, const MaskWindow& window) {
-  options.causal = window.right == 0;
-  options.window_right = window.right > 0 ? window.right : -1;
-  options.window_left = window.left;
-  options.top_left = window.top_left && (window.left >= 0 || window.right >= 0);
-}
-
 // Follows the scores from the softmax back to the product, through multiplications by numbers and a mask added or
 // selected. `user` is the node that reads `s.product`.
 std::optional<Scores> trace(const Uses& uses, WindowMasks& masks, Scores s, const Node& user) {
   count_visits();
   if (!uses.only(s.product, user) || s.operations == kMostOperations) return std::nullopt;
   const Node& node = *s.product.node();
-  if (is_plain(node, "matmul")) return s;
+  if (is_plain(node, OpPattern::matmul)) return s;
   if (!node.op().elementwise() || node.types().size() != 1) return std::nullopt;
   const Expression& e = *node.op().elementwise();
   const Expression::Node& top = e.nodes()[e.outputs()[0]];
@@ -98,15 +91,13 @@ std::optional<Scores> trace(const Uses& uses, WindowMasks& masks, Scores s, cons
 bool attends(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
 
 // The attention with its mask replaced by a window, if the mask is one.
-Tensor with_window(const Rewriter& r, WindowMasks& masks, const Node& node, const AttentionOp& op) {
-  AttentionAttributes attributes = op.a;
-  kernels::AttentionOptions& options = attributes.options;
-  if (!op.a.has_mask(node.inputs().size()) || op.a.query_lengths || op.a.key_lengths) return {};
-  if (options.causal || options.window_left >= 0 || options.window_right >= 0) return {};
-  const auto window = masks.find(node.inputs()[3], node.inputs()[0].shape()[2], node.inputs()[1].shape()[2]);
+Tensor with_window(const Rewriter& r, WindowMasks& masks, const Node& node, const MaskOperand& mask) {
+  const auto at = static_cast<std::size_t>(mask.operand);
+  const auto window = masks.find(node.inputs()[at], mask.queries, mask.keys);
   if (!window) return {};
-  set_window(options, *window);
-  return apply(make_op<AttentionOp>(attributes), r.at(std::span(node.inputs()).first(3)));
+  std::vector<Tensor> operands = r.at(node.inputs());
+  operands.erase(operands.begin() + mask.operand);
+  return apply(node.op().rewriting().with_window(*window), std::move(operands));
 }
 
 }  // namespace
@@ -115,12 +106,12 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   WindowMasks masks;
   return r.run([&](const Node& node) -> Tensor {
-    // The only op that this pass needs to know.
-    if (const auto* op = node.as<AttentionOp>()) return with_window(r, masks, node, *op);
-    if (!is_plain(node, "matmul")) return {};
+    if (const auto mask = node.op().rewriting().mask_operand(node.input_types()))
+      return with_window(r, masks, node, *mask);
+    if (!is_plain(node, OpPattern::matmul)) return {};
     const Tensor weights = node.inputs()[0];
     const Tensor v = node.inputs()[1];
-    if (!is(weights, "softmax") || !r.uses().only(weights, node)) return {};
+    if (!is(weights, OpPattern::softmax) || !r.uses().only(weights, node)) return {};
     if (weights.node()->op().integers("axis") != Dims{weights.rank() - 1}) return {};
 
     const auto found = trace(r.uses(), masks, {.product = input_of(weights)}, *weights.node());

@@ -10,7 +10,7 @@ namespace {
 using Group = Grouping::Group;
 
 std::span<const Tensor> inputs_of(const Node& anchor) {
-  return split_operands(anchor.op().fusion(), std::span(anchor.inputs())).prologue;
+  return split_operands(anchor.op().fusing().fusion(), std::span(anchor.inputs())).prologue;
 }
 
 bool fits(const Grouping& groups, const Node& map, const Node& anchor, const FusionSpec& spec, const Shape& shape,
@@ -21,7 +21,7 @@ bool fits(const Grouping& groups, const Node& map, const Node& anchor, const Fus
   const FusedGroup fused(all);
   if (!fused.epilogue.empty() || !fused.is_sound(all)) return false;
   if (std::ranges::any_of(fused.prologue, [&](const Node* n) { return n->types()[0].shape != shape; })) return false;
-  const Expression* own = anchor.op().fusion().prologue;
+  const Expression* own = anchor.op().fusing().fusion().prologue;
   if (operation_count(fused.prologue) + (own ? own->nodes().size() : 0) > kMaxOperations) return false;
   const std::vector<Tensor> results = groups.results(all);
   const bool narrow =
@@ -38,8 +38,9 @@ Graph merge_extra_outputs(const Graph& graph, const PassContext& context) {
   Grouping groups(graph);
   const auto most = static_cast<std::size_t>(context.target.max_operands);
   for (const NodePtr& node : graph.impl().nodes()) {
-    if (node->op().fusion_stage() == FusionStage::none) continue;
-    const FusionSpec spec = node->op().fusion_spec(context.target.capabilities(), node->input_types(), node->types());
+    if (node->op().fusing().fusion_stage() == FusionStage::none) continue;
+    const FusionSpec spec =
+        node->op().fusing().fusion_spec(context.target.capabilities(), node->input_types(), node->types());
     if (!spec.extra_outputs) continue;
     Shape shape;
     for (const Tensor& v : inputs_of(*node)) shape = broadcast(shape, v.shape());

@@ -11,7 +11,7 @@ std::vector<Tensor> gates(const Node& node, const Uses& uses) {
   std::vector<Tensor> found;
   for (const Tensor& v : node.inputs()) {
     const Node& product = *v.node();
-    if (product.op().fusion() || !uses.only(v, node) || contains(found, v)) continue;
+    if (product.op().fusing().fusion() || !uses.only(v, node) || contains(found, v)) continue;
     const std::size_t own = joinable_operands(product);
     if (own == 0 || own != product.inputs().size()) continue;
     const auto alike = [&](const Tensor& other) {

@@ -192,11 +192,10 @@ std::optional<Weights> weights_of(const Rewriter& r, const Tensor& v) {
   const auto m = matrix_of(v);
   if (!m) return std::nullopt;
   const Node& node = *m->root.node();
-  if (is(m->root, "dequantize_weights")) {
+  if (is(m->root, OpPattern::dequantized_weights)) {
     // Leading axes of size 1 may be missing: products broadcast.
     if (padded(m->root.shape(), m->stored.rank()) != m->stored) return std::nullopt;
-    const auto& op = static_cast<const DequantizeWeightsOp&>(node.op());
-    return Weights{op.a.weights, r.at(node.inputs()), m->swapped};
+    return Weights{*node.op().rewriting().quantized_operands(), r.at(node.inputs()), m->swapped};
   }
   const auto d = match_map(r, m->root);
   return d ? in_groups(*d, *m) : std::nullopt;
@@ -259,7 +258,7 @@ Tensor integer_product(const Rewriter& r, const Node& node) {
 Tensor integer_convolution(const Rewriter& r, const Node& node) {
   const Tensor &x = node.inputs()[0], &w = node.inputs()[1];
   const auto a = match_map(r, x), b = match_map(r, w);
-  const auto axes = node.op().channel_axes();
+  const auto axes = node.op().rewriting().channel_axes();
   if (!a || !b || !axes || !kBytes.contains(a->q.dtype()) || !kBytes.contains(b->q.dtype())) return {};
   if (a->scale.size() != 1 || (a->zero.defined() && a->zero.size() != 1)) return {};
   const std::int64_t outputs = w.shape()[0];
@@ -274,8 +273,8 @@ Tensor integer_convolution(const Rewriter& r, const Node& node) {
     return cast(d.q, DType::i16) - (d.zero.size() == 1 ? reshape(zero, {}) : zero);
   };
   const Tensor left = shifted(*a), right = shifted(*b);
-  const OpPtr op =
-      node.op().with_types(node.input_types(), std::vector{left.type(), right.type()}, std::vector{DType::i32});
+  const OpPtr op = node.op().rewriting().with_types(node.input_types(), std::vector{left.type(), right.type()},
+                                                    std::vector{DType::i32});
   if (!op) return {};
   const Tensor sums = apply(op, {left, right});
   if (sums.dtype() != DType::i32) return {};
@@ -296,8 +295,8 @@ Tensor integer_convolution(const Rewriter& r, const Node& node) {
 Graph quantized_products(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   return r.run([&](const Node& node) -> Tensor {
-    const bool convolves = node.op().name() == "conv";
-    if ((!convolves && node.op().name() != "matmul") || !kFloats.contains(node.types()[0].dtype)) return {};
+    const bool convolves = node.op().pattern() == OpPattern::conv;
+    if ((!convolves && node.op().pattern() != OpPattern::matmul) || !kFloats.contains(node.types()[0].dtype)) return {};
     const Tensor &x = node.inputs()[0], &w = node.inputs()[1];
     const DType type = node.types()[0].dtype;
     // Integers are scaled in f32.

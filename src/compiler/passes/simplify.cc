@@ -254,7 +254,7 @@ Graph simplify(const Graph& graph, const PassContext&) {
   return r.run([&](const Node& node) -> Tensor {
     if (node.types().size() != 1) return {};
     if (const Expression* e = node.op().elementwise()) return simplified_map(r, node, *e);
-    return node.op().simplified(r.at(node.inputs()));
+    return node.op().rewriting().simplified(r.at(node.inputs()));
   });
 }
 

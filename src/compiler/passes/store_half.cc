@@ -31,7 +31,7 @@ std::optional<Placement> placement(const Tensor& v) {
 
 // The weights of a node, if they are a constant that may be stored as f16, which converts it once before anything runs.
 Tensor weights_of(const Node& node) {
-  const auto weights = node.op().weight_operand();
+  const auto weights = node.op().rewriting().weight_operand();
   if (!weights || node.types()[0].dtype == DType::c64) return {};
   const Tensor v = node.inputs()[static_cast<std::size_t>(weights->operand)];
   return v.dtype() == DType::f32 && constant_op(root_of(v)) ? v : Tensor();
@@ -62,7 +62,7 @@ class Narrower {
           full_.insert(root_of(w).node());
         // Rounding before a product that does not tolerate it is as bad as rounding in it.
         const bool measured = context_.options.precision == Precision::automatic;
-        if (!d.f16 && measured && node.op().weight_operand()->summed) exact_[id(node)] = 1;
+        if (!d.f16 && measured && node.op().rewriting().weight_operand()->summed) exact_[id(node)] = 1;
         if (log_topic("precision")) {
           log_message(LogLevel::info, std::format("precision: {} {}: {}", d.weights, d.f16 ? "f16" : "f32", d.reason));
         }
@@ -93,7 +93,7 @@ class Narrower {
       return leaves_f16(constant.data()->data()) ? std::numeric_limits<double>::infinity() : 0;
     };
     const auto shown = placement(weights);
-    const bool product = node.op().weight_operand()->summed && weights.rank() >= 2 && shown;
+    const bool product = node.op().rewriting().weight_operand()->summed && weights.rank() >= 2 && shown;
     if (options.precision == Precision::f16 || !product) {
       // Only the range is checked. Precision::f16 does not use the store's cache, which holds errors measured on
       // products.
@@ -131,13 +131,13 @@ class Narrower {
   void emit(const Node& node) {
     std::vector<Tensor> inputs = rewriter_.at(node.inputs());
     if (const Tensor w = weights_of(node); w.defined())
-      inputs[static_cast<std::size_t>(node.op().weight_operand()->operand)] = weights(w);
+      inputs[static_cast<std::size_t>(node.op().rewriting().weight_operand()->operand)] = weights(w);
     std::vector<TensorType> types;
     for (const Tensor& v : inputs) types.push_back(v.type());
     const std::vector<TensorType> before = node.input_types();
     OpPtr op = node.shared_op();
     if (types != before && !op->moves_elements()) {
-      op = op->with_types(before, types, allowed(node));
+      op = op->rewriting().with_types(before, types, allowed(node));
       if (!op) {
         op = node.shared_op();
         for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = as(node.inputs()[i], before[i].dtype);
@@ -171,7 +171,7 @@ class Narrower {
       return !e || stays_in_range(*e, e->outputs()[output]);
     };
     if (op.elementwise()) return within(op.elementwise(), result);
-    const Fusion fusion = op.fusion();
+    const Fusion fusion = op.fusing().fusion();
     const std::size_t own = fusion.epilogue ? fusion.epilogue->outputs().size() : 1;
     return result < own ? within(fusion.epilogue, result) : within(fusion.prologue, result - own + 1);
   }
