@@ -7,22 +7,7 @@ readonly python_modules=$python_build/modules # what PyPI alone has, of bindings
 # enter_python_environment: the environment with what only the package needs: the host if it has that, else a root of
 # its own.
 enter_python_environment() {
-  local root
-  local -a names
-  set_environment_settings
-  if host_is_complete && has_packages python-packages.txt; then
-    environment=host
-    prefix=(env "${environment_settings[@]}")
-    return
-  fi
-  [[ ${WEFT_ENVIRONMENT:-auto} != host ]] ||
-    fail "this host lacks packages that the Python package needs. Run once: apt-get install $(packages python-packages.txt | paste -sd ' ')"
-  root=$(root_directory python-packages.txt python-)
-  if [[ ! -e $root/.complete ]]; then
-    mapfile -t names < <(packages && packages python-packages.txt)
-    make_root "$root" 'the environment of ./dev python' '1.9 GB' "${names[@]}"
-  fi
-  enter_root "$root" "${environment_settings[@]}"
+  enter_environment_and python-packages.txt python- 'the environment of ./dev python' '1.9 GB'
 }
 
 # build_python [TARGET...]: builds the package in build/python/package.

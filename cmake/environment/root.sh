@@ -318,6 +318,27 @@ set_environment_settings() {
     VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE:-~implicit~}")
 }
 
+# enter_environment_and LIST PREFIX WHAT SIZE: the environment with the packages of another list as well: the host if it
+# has them, else a root of its own.
+enter_environment_and() {
+  local root
+  local -a names
+  set_environment_settings
+  if host_is_complete && has_packages "$1"; then
+    environment=host
+    prefix=(env "${environment_settings[@]}")
+    return
+  fi
+  [[ ${WEFT_ENVIRONMENT:-auto} != host ]] ||
+    fail "this host lacks packages that are needed. Run once: apt-get install $(packages "$1" | paste -sd ' ')"
+  root=$(root_directory "$1" "$2")
+  if [[ ! -e $root/.complete ]]; then
+    mapfile -t names < <(packages && packages "$1")
+    make_root "$root" "$3" "$4" "${names[@]}"
+  fi
+  enter_root "$root" "${environment_settings[@]}"
+}
+
 # enter_root_of LIST PREFIX WHAT SIZE [SETTING...]: enters the root of a package list, which is made if it is absent.
 enter_root_of() {
   local root

@@ -1,8 +1,6 @@
 // Buffers and views: the operands of every kernel.
 #pragma once
 
-#include <webgpu/webgpu_cpp.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,6 +9,11 @@
 
 #include "weft/dtype.h"
 #include "weft/shape.h"
+
+// WebGPU's, in <webgpu/webgpu_cpp.h>, which only who wraps or takes out a buffer of its own includes.
+namespace wgpu {
+class Buffer;
+}
 
 namespace weft {
 

@@ -1,6 +1,8 @@
 // Answers of a browser that come later, as futures.
 #pragma once
 
+#include <webgpu/webgpu_cpp.h>
+
 #include <functional>
 #include <memory>
 #include <utility>

@@ -1,6 +1,8 @@
 // A cache of bind groups, by what they bind.
 #pragma once
 
+#include <webgpu/webgpu_cpp.h>
+
 #include <memory>
 #include <unordered_map>
 

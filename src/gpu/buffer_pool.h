@@ -2,6 +2,8 @@
 // buffer that is free on the CPU can be reused at once.
 #pragma once
 
+#include <webgpu/webgpu_cpp.h>
+
 #include <atomic>
 #include <map>
 #include <memory>

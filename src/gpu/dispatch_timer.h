@@ -1,6 +1,8 @@
 // Times each dispatch while a device is profiled.
 #pragma once
 
+#include <webgpu/webgpu_cpp.h>
+
 #include <chrono>
 #include <memory>
 #include <vector>

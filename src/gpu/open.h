@@ -1,6 +1,8 @@
 // Makes a device from an adapter, or from a caller's WebGPU device.
 #pragma once
 
+#include <webgpu/webgpu_cpp.h>
+
 #include "gpu/device_impl.h"
 #include "gpu/disk_cache.h"
 #include "gpu/instance.h"

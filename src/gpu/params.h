@@ -1,6 +1,8 @@
 // Parameter blocks of dispatches, packed into uniform buffers.
 #pragma once
 
+#include <webgpu/webgpu_cpp.h>
+
 #include <memory>
 
 #include "gpu/bind_groups.h"

@@ -1,6 +1,8 @@
 // Compute pipelines by key, and the bind-group layouts that they share.
 #pragma once
 
+#include <webgpu/webgpu_cpp.h>
+
 #include <atomic>
 #include <memory>
 #include <unordered_map>

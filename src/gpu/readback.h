@@ -1,6 +1,8 @@
 // Staging buffers for reads, shared by the reads of one submit.
 #pragma once
 
+#include <webgpu/webgpu_cpp.h>
+
 #include <map>
 #include <memory>
 #include <mutex>

@@ -1,6 +1,8 @@
 // The state of a recording, which an encoder replays.
 #pragma once
 
+#include <webgpu/webgpu_cpp.h>
+
 #include "gpu/device_impl.h"
 
 namespace weft::gpu {

@@ -1,6 +1,8 @@
 // Uploads to the GPU.
 #pragma once
 
+#include <webgpu/webgpu_cpp.h>
+
 #include <deque>
 #include <memory>
 

@@ -2,6 +2,7 @@
 #define XXH_INLINE_ALL
 // Its vectors for WebAssembly are ARM's, through headers of another library.
 #undef __wasm_simd128__
+#include <webgpu/webgpu_cpp.h>
 #include <xxhash.h>
 
 #include <algorithm>

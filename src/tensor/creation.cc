@@ -1,5 +1,7 @@
 #include "weft/creation.h"
 
+#include <webgpu/webgpu_cpp.h>
+
 #include <cstring>
 #include <optional>
 

@@ -1,6 +1,8 @@
 // What the handles of WebNN stand for.
 #pragma once
 
+#include <webgpu/webgpu_cpp.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <functional>

@@ -68,8 +68,12 @@ FAMILIES = [
     ("quantize", "quantize/*"),
     ("norm", "norm/*"),
 ]
+# The files that may include WebGPU's headers: buffers and views, and with them graphs and tensors, are those of any device.
+WEBGPU = ("include/weft/gpu.h include/weft/webnn/context.h src/gpu/* src/device/* src/webnn/* src/memory/buffer.cc"
+          " src/tensor/creation.cc src/kernels/common/memory.cc").split()
 TARGET = re.compile(r'^ *"(\w+) +\| ([^|]*)\| ([^|]*)\|[^|"]*"', re.MULTILINE)
 INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
+WEBGPU_INCLUDE = re.compile(r"^\s*#\s*include\s+<webgpu/", re.MULTILINE)
 SYMBOL = re.compile(r"(.*\.(?:o|obj)):.* ([A-Za-z]) (\S+)$")  # of nm -A
 
 
@@ -164,6 +168,16 @@ def complaints(rooms, families, source):
         elif included and name.startswith("src/kernels/"):
             if wrong := families.complaint(name.removeprefix("src/kernels/"), included):
                 yield f"{name}:{number}: {wrong}"
+
+
+def webgpu_complaints(source):
+    for folder in ("include/weft", "src"):
+        for path in sorted((source / folder).rglob("*")):
+            name = path.relative_to(source).as_posix()
+            if path.suffix not in (".h", ".cc") or any(fnmatch.fnmatchcase(name, p) for p in WEBGPU):
+                continue
+            if WEBGPU_INCLUDE.search(path.read_text(encoding="utf-8")):
+                yield f"{name}: it may not include WebGPU's headers (WEBGPU in tests/rooms/rooms_test.py)"
 
 
 def object_complaints(rooms, source, build, nm):
@@ -318,7 +332,7 @@ def main():
         else:
             print(drawing(edges, list(rooms.files), lambda room, target: target in rooms.known[room], given.mermaid))
         return
-    found = [*complaints(rooms, families, source)]
+    found = [*complaints(rooms, families, source), *webgpu_complaints(source)]
     found += [f"cmake/targets.cmake:1: {wrong}"
               for wrong in target_complaints(rooms, (source / "cmake/targets.cmake").read_text(encoding="utf-8"))]
     if given.objects:

@@ -1,5 +1,7 @@
 #include "kernels/common/memory.h"
 
+#include <webgpu/webgpu_cpp.h>
+
 #include <algorithm>
 
 #include "core/format.h"
