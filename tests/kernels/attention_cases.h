@@ -156,7 +156,7 @@ inline AttentionVariant test_variant(Rng& rng, const gpu::Capabilities& capabili
 
 // Runs a call on a stream: on the CPU the reference, on a GPU that variant (if it can run) or the chosen one.
 inline void run_attention(Stream& stream, const AttentionCall& call, const AttentionVariant* variant) {
-  if (!stream.gpu()) return attention_reference(call);
+  if (!stream.gpu()) return attention_plain(call);
   gpu::Commands& commands = *stream.gpu();
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   if (variant && !attention_can_run(*variant, call, capabilities)) variant = nullptr;
@@ -189,7 +189,7 @@ inline void check_attention_cpu(const AttentionOperands& o, const AttentionOptio
                                 std::optional<Tolerance> allowed = {}) {
   View expected = o.y;
   expected.buffer = Buffer::host(o.y.buffer.size());
-  attention_reference(o.call(o.inputs, expected, options));
+  attention_plain(o.call(o.inputs, expected, options));
   cpu::Executor executor;
   if (o.y.count() == 0) return;
   attention_cpu(executor, o.call(o.inputs, o.y, options));

@@ -92,7 +92,7 @@ test::Problem random_problem(Rng& rng, bool with_log_sums) {
               },
           .tolerance = attention_tolerance(c),
           .reference = [=](Stream&, std::span<const View> in,
-                           std::span<const View> out) { attention_reference(call_on(in, out)); }};
+                           std::span<const View> out) { attention_plain(call_on(in, out)); }};
 }
 
 const bool registered = test::differential("attention", [](Rng& rng) { return random_problem(rng, false); }, 4);
@@ -115,7 +115,7 @@ TEST(AttentionReference, WindowsAndLengthsEqualNumPy) {
                                    .window_right = at(1),
                                    .top_left = name == "window_top_left"};
     View y(Buffer::host(static_cast<std::uint64_t>(expected.count()) * 4), 0, DType::f32, expected.shape());
-    attention_reference(AttentionCall(q, load("k"), load("v"), {}, y, options, lengths));
+    attention_plain(AttentionCall(q, load("k"), load("v"), {}, y, options, lengths));
     for (std::int64_t i = 0; i < y.count(); ++i) {
       ASSERT_NEAR(test::value(y, i), test::value(expected, i), 5e-7) << name << " at " << i;
     }

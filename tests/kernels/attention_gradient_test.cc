@@ -92,7 +92,7 @@ test::Problem random_problem(Rng& rng) {
   // What attention gives for these operands.
   const View log_sums = of_queries();
   const View y = random_view(rng, result, DType::f32);
-  if (!test::UnfilledViews::live()) attention_reference(o.call(o.inputs, y, c.options(), log_sums));
+  if (!test::UnfilledViews::live()) attention_plain(o.call(o.inputs, y, c.options(), log_sums));
   inputs.push_back(log_sums);
   std::vector<View> outputs;
   for (int i = 0; i < 3; ++i) {

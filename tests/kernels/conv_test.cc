@@ -8,6 +8,7 @@
 #include "kernels/plan_cache.h"
 #include "support/chunks.h"
 #include "support/differential.h"
+#include "support/kernel_references.h"
 #include "support/quick.h"
 #include "support/throws.h"
 #include "weft/error.h"

@@ -6,7 +6,7 @@
 
 #include "cpu/executor.h"
 #include "cpu/kernel_form.h"
-#include "kernels/linalg/lapack.h"
+#include "kernels/linalg/cpu/lapack.h"
 #include "kernels/operands.h"
 #include "support/differential.h"
 #include "support/quick.h"

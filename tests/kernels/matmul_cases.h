@@ -12,6 +12,7 @@
 #include "cpu/executor.h"
 #include "kernels/matmul/matmul.h"
 #include "support/devices.h"
+#include "support/kernel_references.h"
 #include "support/kernel_test.h"
 #include "support/quick.h"
 #include "weft/error.h"

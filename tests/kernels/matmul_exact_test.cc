@@ -2,6 +2,7 @@
 #include <complex>
 
 #include "kernels/matmul_cases.h"
+#include "support/kernel_references.h"
 #include "weft/kernels/matmul.h"
 
 namespace weft::kernels {

@@ -10,6 +10,7 @@
 #include "kernels/operands.h"
 #include "support/chunks.h"
 #include "support/differential.h"
+#include "support/kernel_references.h"
 #include "support/npy.h"
 #include "support/quick.h"
 #include "support/throws.h"

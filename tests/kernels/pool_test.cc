@@ -8,6 +8,7 @@
 #include "kernels/pool/problem.h"
 #include "support/chunks.h"
 #include "support/differential.h"
+#include "support/kernel_references.h"
 #include "support/throws.h"
 #include "weft/error.h"
 

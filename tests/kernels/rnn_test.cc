@@ -8,6 +8,7 @@
 #include "kernels/rnn/recurrence.h"
 #include "support/chunks.h"
 #include "support/differential.h"
+#include "support/kernel_references.h"
 #include "support/throws.h"
 #include "weft/error.h"
 #include "weft/kernels/plan.h"

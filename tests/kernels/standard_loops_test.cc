@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "kernels/attention/attention_loops.h"
-#include "kernels/matmul/pairs_cpu.h"
-#include "kernels/matmul/panels_cpu.h"
+#include "kernels/attention/cpu/standard_loops.h"
+#include "kernels/matmul/cpu/pairs.h"
+#include "kernels/matmul/cpu/panels.h"
 #include "weft/small_float.h"
 
 namespace weft::kernels {

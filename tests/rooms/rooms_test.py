@@ -53,8 +53,8 @@ ROOMS = [
 ]
 
 # The parts of src/kernels that others may include, from the bottom up; each may include those above it in this list. Which
-# files they are, below src/kernels: the first pattern that fits counts. Other families, each a folder, may include all of
-# these and none of each other, and need no line here.
+# files they are, below src/kernels: the first pattern that fits counts. What is in a family's folder cpu/ is as if it were
+# beside it. Other families, each a folder, may include all of these and none of each other, and need no line here.
 FAMILIES = [
     ("shader", "accessors.* library.* options.* shader_head.* source.* template.*"),
     ("loops", "cpu_loops.h common/instruction_sets.h common/lanes.h common/scratch_cpu.h"),
@@ -123,6 +123,7 @@ class Families:
 
     def of_file(self, name):
         """The family of a file by its path below src/kernels."""
+        name = name.replace("/cpu/", "/")
         for family, patterns in self.rows:
             # (A star is also a slash to fnmatch.)
             if any(fnmatch.fnmatchcase(name, p) and p.count("/") == name.count("/") for p in patterns):
@@ -304,12 +305,14 @@ def check_itself():
     families = Families(FAMILIES)
     for name, family in [("call.h", "calls"), ("options.cc", "shader"), ("common/memory.h", "calls"), ("common/rows.h", "common"),
                          ("elementwise/scalar_ops.cc", "expressions"), ("elementwise/elementwise.h", "elementwise"),
-                         ("scan/scan.cc", "scan")]:
+                         ("elementwise/cpu/rows.cc", "expressions"), ("matmul/cpu/panels.h", "matmul"),
+                         ("scan/scan.cc", "scan"), ("scan/cpu/rows.cc", "scan")]:
         assert families.of_file(name) == family, (name, families.of_file(name))
     for name, included in [("call.h", "kernels/common/rows.h"), ("scan/scan.cc", "kernels/sort/sort.h"),
                            ("elementwise/elementwise.cc", "kernels/copy/copy.h")]:
         assert families.complaint(name, included), (name, included)
     for name, included in [("scan/scan.cc", "kernels/common/rows.h"), ("scan/scan.cc", "core/format.h"),
+                           ("conv/cpu/places.cc", "kernels/matmul/cpu/panels.h"),
                            ("copy/copy.cc", "kernels/elementwise/elementwise.h"), ("scan/scan.cc", "kernels/scan/scan.h")]:
         assert not families.complaint(name, included), (name, included)
 

@@ -133,8 +133,8 @@ void check_attention_memory(Stream& stream, const AttentionCall& call);
 // The CPU's kernel: vectorised over queries, on all cores.
 void attention_cpu(cpu::Executor& executor, const AttentionCall& call);
 
-// The reference: two passes over a row of scores in f64.
-void attention_reference(const AttentionCall& call);
+// The same by two passes over each row of scores, in f64 on one thread: devices' self-tests and tests compare with it.
+void attention_plain(const AttentionCall& call);
 
 // ---- The gradient
 

@@ -9,7 +9,7 @@
 #include "core/host_memory.h"
 #include "cpu/kernel_form.h"
 #include "kernels/attention/attention.h"
-#include "kernels/attention/attention_loops.h"
+#include "kernels/attention/cpu/standard_loops.h"
 #include "kernels/common/instruction_sets.h"
 #include "kernels/common/scratch_cpu.h"
 #include "kernels/cpu_loops.h"
@@ -79,19 +79,19 @@ struct Rows {
 #if WEFT_X86
 WEFT_BEGIN_TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
 namespace avx512 {
-#include "kernels/attention/attention_block.h"
+#include "kernels/attention/cpu/query_block.h"
 void run(const Block& b) { b.size == 16 ? attend<16, 1>(b) : attend<16, 2>(b); }
 }  // namespace avx512
 WEFT_END_TARGET
 WEFT_BEGIN_TARGET("avx2,fma")
 namespace avx2 {
-#include "kernels/attention/attention_block.h"
+#include "kernels/attention/cpu/query_block.h"
 void run(const Block& b) { b.size == 16 ? attend<8, 2>(b) : attend<8, 4>(b); }
 }  // namespace avx2
 WEFT_END_TARGET
 #endif
 namespace plain {
-#include "kernels/attention/attention_block.h"
+#include "kernels/attention/cpu/query_block.h"
 void run(const Block& b) { b.size == 16 ? attend<4, 4>(b) : attend<4, 8>(b); }
 }  // namespace plain
 

@@ -47,7 +47,7 @@ Future<bool> passes(const gpu::Device& device, const AttentionVariant& v, std::i
   const View q = host({1, 2, queries, dim}, 1, 0), k = host({1, 1, keys, dim}, 2, 8);
   const View values = host({1, 1, keys, value_dim}, 3, 0), y = host({1, 2, queries, value_dim}, 4, 0);
   const AttentionOptions options{.scale = 2 / std::sqrt(static_cast<double>(dim)), .causal = causal};
-  attention_reference(AttentionCall(q, k, values, {}, y, options));
+  attention_plain(AttentionCall(q, k, values, {}, y, options));
 
   const auto upload = [&](View view) {
     const Buffer host_buffer = view.buffer;
@@ -93,7 +93,7 @@ Future<bool> passes(const gpu::Device& device, const AttentionGradientVariant& v
   const View y = host(g.shape(), DType::f32), log_sums = host({1, 2, queries}, DType::f32);
   const View delta = host(log_sums.shape(), DType::f32);
   const AttentionOptions options{.scale = 1 / std::sqrt(static_cast<double>(dim)), .causal = causal};
-  attention_reference(AttentionCall(q, k, values, {}, y, options, {}, log_sums));
+  attention_plain(AttentionCall(q, k, values, {}, y, options, {}, log_sums));
   for (std::int64_t i = 0; i < delta.count(); ++i) data<float>(delta)[i] = value_at(i, 5);
   const View expected[] = {host(q.shape(), DType::f16), host(k.shape(), DType::f16), host(values.shape(), DType::f16)};
   cpu::Executor cpu;

@@ -1,64 +1,20 @@
 // Convolutions on the CPU's cores: which form suits a problem, and the form that suits each, row by row along the last
-// spatial axis.
+// spatial axis. cpu/ has the others.
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <numeric>
 
 #include "cpu/kernel_form.h"
 #include "kernels/common/rows_cpu.h"
-#include "kernels/conv/conv_cpu.h"
+#include "kernels/conv/cpu/forms.h"
 #include "kernels/conv/product.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/expression_cpu.h"
-#include "kernels/matmul/pairs_cpu.h"
-#include "kernels/matmul/panels_cpu.h"
-#include "weft/kernels/copy.h"
+#include "kernels/matmul/cpu/pairs.h"
+#include "kernels/matmul/cpu/panels.h"
 
 namespace weft::kernels {
-
-// Axes without a place of their own, of size 1 or broadcast, come behind the others.
-View as_type(cpu::Executor& executor, const View& v, DType type) {
-  if (v.dtype == type) return v;
-  std::vector<int> order(static_cast<std::size_t>(v.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::less(), [&](int d) {
-    const bool own = v.shape()[d] > 1 && v.strides()[d] != 0;
-    return own ? std::abs(v.strides()[d]) : INT64_MAX;
-  });
-  Strides strides = v.strides();
-  std::int64_t step = 1;
-  for (const int d : order) {
-    strides[d] = step;
-    step *= std::max<std::int64_t>(1, v.shape()[d]);
-  }
-  const View copied(Buffer::host(byte_size(type, static_cast<std::uint64_t>(v.count()))), 0, type, v.shape(), strides);
-  copy(executor, v, copied);
-  return copied;
-}
-
-View adjacent_view(const View& like, DType type, int axis) {
-  Shape stored;
-  std::vector<int> back(static_cast<std::size_t>(like.rank()));
-  for (int d = 0; d < like.rank(); ++d) {
-    if (d == axis) continue;
-    back[static_cast<std::size_t>(d)] = stored.rank();
-    stored.push_back(like.shape()[d]);
-  }
-  back[static_cast<std::size_t>(axis)] = stored.rank();
-  stored.push_back(like.shape()[axis]);
-  return View(Buffer::host(byte_size(type, static_cast<std::uint64_t>(like.count()))), 0, type, stored).permuted(back);
-}
-
-View with_adjacent(cpu::Executor& executor, const View& v, DType type, int axis) {
-  if (v.dtype == type && (v.strides()[axis] == 1 || v.shape()[axis] == 1)) return v;
-  const View copied = adjacent_view(v, type, axis);
-  copy(executor, v, copied);
-  return copied;
-}
-
 namespace {
 
 // An element of the filter along a row of y: the places that its element of x has, and where x is at place 0.

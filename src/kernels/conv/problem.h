@@ -54,9 +54,6 @@ ConvProblem part(const ConvProblem& problem, int axis, std::int64_t begin, std::
 ConvProblem part_of_channels(const ConvProblem& problem, std::int64_t begin, std::int64_t size);
 ConvProblem part_of_window(const ConvProblem& problem, int spatial_axis, std::int64_t begin, std::int64_t size);
 
-// A plain loop with sums in double, or wrapping integers, with which tests compare everything.
-void conv_reference(const ConvProblem& problem, const Expression* epilogue);
-
 // On the executor's cores.
 void conv_cpu(cpu::Executor& executor, const ConvProblem& problem, const Expression* epilogue);
 

@@ -13,7 +13,7 @@
 #include "kernels/common/transpose.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_loops.h"
-#include "kernels/fft/fft_transforms.h"
+#include "kernels/fft/cpu/transforms.h"
 
 namespace weft::kernels {
 namespace {

@@ -5,10 +5,10 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/linalg/linalg_lapack.h"
+#include "kernels/linalg/cpu/lapack_forms.h"
+#include "kernels/linalg/cpu/stored_matrix.h"
 #include "kernels/linalg/linalg_launch.h"
 #include "kernels/linalg/linalg_matrices_cpu.h"
-#include "kernels/linalg/stored_matrix.h"
 
 namespace weft::kernels {
 namespace {

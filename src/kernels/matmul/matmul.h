@@ -31,14 +31,11 @@ void matmul_of_windows(gpu::Commands& commands, const MatmulProblem& problem, co
 void matmul_of_read(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
                     const MatmulVariant* variant);
 
-// The reference: a plain loop with double accumulation, with which tests compare everything.
-void matmul_reference(const MatmulProblem& problem, const Expression* epilogue);
-
 // The product on the executor's cores.
 void matmul_cpu(cpu::Executor& executor, const MatmulProblem& problem, const Expression* epilogue);
 // The same for a left operand that is no matrix in memory: gather(batch, row, rows, k, depth, to, pitch) writes columns
 // k … k + depth of those rows, `pitch` numbers apart. problem.a has the shape alone, in Sum: f32 or f64, which the sums
-// are, or i16, whose sums are i32; then b is of a type of pairs_cpu.h.
+// are, or i16, whose sums are i32; then b is of a type of cpu/pairs.h.
 template <class Sum>
 using GatherRows = std::function<void(std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t k,
                                       std::int64_t depth, Sum* to, std::int64_t pitch)>;

@@ -88,8 +88,6 @@ PoolProblem pool_gradient_problem(std::string_view kernel, PoolKind kind, const 
 // The part [begin, begin + size) along an axis of `to`, with what it reads of `from`.
 PoolProblem part(const PoolProblem& problem, int axis, std::int64_t begin, std::int64_t size);
 
-// A plain loop over the definition, with sums in double, with which tests compare everything.
-void pool_reference(const PoolProblem& problem, const Expression* epilogue);
 // On the executor's cores.
 void pool_cpu(cpu::Executor& executor, const PoolProblem& problem, const Expression* epilogue);
 void pool_gpu(gpu::Commands& commands, std::string_view kernel, const PoolProblem& problem, const Expression* epilogue);

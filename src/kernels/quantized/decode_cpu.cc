@@ -10,8 +10,8 @@
 #include "kernels/call.h"
 #include "kernels/common/scratch_cpu.h"
 #include "kernels/quantized/blocks.h"
-#include "kernels/quantized/code_loops.h"
 #include "kernels/quantized/codes_cpu.h"
+#include "kernels/quantized/cpu/code_loops.h"
 #include "weft/error.h"
 #include "weft/small_float.h"
 

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "kernels/elementwise/block_memory.h"
-#include "kernels/matmul/panels_cpu.h"
+#include "kernels/matmul/cpu/panels.h"
+#include "kernels/quantized/cpu/weight_dots.h"
 #include "kernels/quantized/formats.h"
-#include "kernels/quantized/weight_dots_cpu.h"
 
 namespace weft::kernels {
 

@@ -53,7 +53,4 @@ enum class StepForm : std::uint8_t { automatic, fused, split };
 void recur(Stream& stream, const Recurrence& recurrence, const RnnInputs& inputs, const RnnOutputs& outputs,
            StepForm form = StepForm::automatic);
 
-// The same by plain loops in double, on host memory: the reference of tests.
-void recur_reference(const Recurrence& recurrence, const RnnInputs& inputs, const RnnOutputs& outputs);
-
 }  // namespace weft::kernels

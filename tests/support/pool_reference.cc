@@ -1,13 +1,16 @@
 // The reference of pooling: the definition, with every element of x asked for every window.
 #include <cmath>
 
-#include "kernels/common/element_cpu.h"
 #include "kernels/common/prologue.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/expression_cpu.h"
 #include "kernels/pool/problem.h"
+#include "support/element.h"
+#include "support/kernel_references.h"
 
-namespace weft::kernels {
+namespace weft::test {
+using namespace kernels;
+
 namespace {
 
 // Whether window i holds element j of x, by the definition.
@@ -122,4 +125,4 @@ void pool_reference(const PoolProblem& p, const Expression* epilogue) {
   }
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::test

@@ -1,4 +1,4 @@
-// The inner loops of panels_cpu.cc, which includes this file once for each instruction set, in a namespace of its own.
+// The inner loops of panels.cc, which includes this file once for each instruction set, in a namespace of its own.
 // So there is no include guard and no include, and nothing here calls a library, whose inline functions would be
 // compiled for that instruction set as well.
 

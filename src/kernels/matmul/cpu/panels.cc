@@ -1,4 +1,4 @@
-#include "kernels/matmul/panels_cpu.h"
+#include "kernels/matmul/cpu/panels.h"
 
 #include <cstdint>
 #include <utility>
@@ -19,21 +19,21 @@ namespace {
 #if WEFT_X86
 WEFT_BEGIN_TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c")
 namespace avx512 {
-#include "kernels/matmul/panels_block.h"
+#include "kernels/matmul/cpu/panels_block.h"
 constexpr PanelLoops<float> kLoops = loops<16, 8>();
 constexpr PanelLoops<double> kLoopsF64 = loops_f64<8, 8>();
 }  // namespace avx512
 WEFT_END_TARGET
 WEFT_BEGIN_TARGET("avx2,fma,f16c")
 namespace avx2 {
-#include "kernels/matmul/panels_block.h"
+#include "kernels/matmul/cpu/panels_block.h"
 constexpr PanelLoops<float> kLoops = loops<8, 5>();
 constexpr PanelLoops<double> kLoopsF64 = loops_f64<4, 5>();
 }  // namespace avx2
 WEFT_END_TARGET
 #endif
 namespace plain {
-#include "kernels/matmul/panels_block.h"
+#include "kernels/matmul/cpu/panels_block.h"
 constexpr PanelLoops<float> kLoops = loops<4, 4>();
 constexpr PanelLoops<double> kLoopsF64 = loops_f64<4, 2>();
 }  // namespace plain

@@ -1,4 +1,4 @@
-#include "kernels/attention/attention_loops.h"
+#include "kernels/attention/cpu/standard_loops.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 namespace weft::kernels::attention_loops {
 namespace {
 
-// Online softmax over tiles of keys, as in attention_block.h: `top` and `sum` are those of the keys so far.
+// Online softmax over tiles of keys, as in query_block.h: `top` and `sum` are those of the keys so far.
 template <int size>
 void attend(const Block& b) {
   float top[size], sum[size] = {};

@@ -1,4 +1,4 @@
-#include "kernels/quantized/code_loops.h"
+#include "kernels/quantized/cpu/code_loops.h"
 
 #include <algorithm>
 #include <bit>

@@ -3,11 +3,11 @@
 #include <array>
 
 #include "kernels/common/rows_cpu.h"
-#include "kernels/conv/conv_cpu.h"
+#include "kernels/conv/cpu/forms.h"
 #include "kernels/conv/product.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/matmul/cpu/panels.h"
 #include "kernels/matmul/matmul.h"
-#include "kernels/matmul/panels_cpu.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"
 

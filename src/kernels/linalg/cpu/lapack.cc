@@ -1,4 +1,4 @@
-#include "kernels/linalg/lapack.h"
+#include "kernels/linalg/cpu/lapack.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -25,7 +25,7 @@ std::vector<double> read(const View& view) {
 
 }  // namespace
 
-void attention_reference(const AttentionCall& a) {
+void attention_plain(const AttentionCall& a) {
   const std::vector<double> q = read(a.q), k = read(a.k), v = read(a.v);
   const std::vector<double> mask = a.mask ? read(*a.mask) : std::vector<double>();
   const bool boolean = a.mask && a.mask->dtype == DType::boolean;

@@ -1,4 +1,4 @@
-// What the inner loops of attention on the CPU work on, and these loops in standard C++. attention_block.h has them in
+// What the inner loops of attention on the CPU work on, and these loops in standard C++. query_block.h has them in
 // GNU's vectors, which attention_cpu.cc takes where the compiler has those.
 #pragma once
 

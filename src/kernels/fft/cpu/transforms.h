@@ -7,7 +7,7 @@
 
 #include "cpu/executor.h"
 #include "kernels/common/scratch_cpu.h"
-#include "kernels/fft/fft_lanes.h"
+#include "kernels/fft/cpu/lanes.h"
 
 namespace weft::kernels {
 

@@ -1,4 +1,4 @@
-// The inner loops of weight_dots_cpu.cc, which includes this file once for each instruction set, in a namespace of its
+// The inner loops of weight_dots.cc, which includes this file once for each instruction set, in a namespace of its
 // own, behind panels_block.h. So there is no include guard and no include, and nothing here calls a library.
 
 // Sixteen numbers, and the selection among them by the lowest four bits of words.

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/matmul/panels_cpu.h"
+#include "kernels/matmul/cpu/panels.h"
 #include "weft/small_float.h"
 
 namespace weft::kernels {

@@ -6,7 +6,7 @@
 #include "cpu/kernel_form.h"
 #include "kernels/common/lanes.h"
 #include "kernels/common/rows_cpu.h"
-#include "kernels/conv/conv_cpu.h"
+#include "kernels/conv/cpu/forms.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/expression_cpu.h"
 #include "weft/kernels/copy.h"

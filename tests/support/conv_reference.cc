@@ -1,10 +1,13 @@
 // The reference of convolutions.
-#include "kernels/common/element_cpu.h"
 #include "kernels/conv/problem.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/expression_cpu.h"
+#include "support/element.h"
+#include "support/kernel_references.h"
 
-namespace weft::kernels {
+namespace weft::test {
+using namespace kernels;
+
 void conv_reference(const ConvProblem& p, const Expression* epilogue) {
   const DType product = p.sum_type();
   Expression plain;
@@ -63,4 +66,4 @@ void conv_reference(const ConvProblem& p, const Expression* epilogue) {
   }
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::test

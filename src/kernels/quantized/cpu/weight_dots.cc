@@ -1,10 +1,10 @@
-#include "kernels/quantized/weight_dots_cpu.h"
+#include "kernels/quantized/cpu/weight_dots.h"
 
 #include <utility>
 
 #include "kernels/common/instruction_sets.h"
 #include "kernels/common/transpose.h"
-#include "kernels/matmul/panels_cpu.h"
+#include "kernels/matmul/cpu/panels.h"
 
 #if WEFT_X86
 #include <immintrin.h>
@@ -16,15 +16,15 @@ namespace {
 #if WEFT_X86
 WEFT_BEGIN_TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c")
 namespace avx512 {
-#include "kernels/matmul/panels_block.h"
-#include "kernels/quantized/weight_dots_block.h"
+#include "kernels/matmul/cpu/panels_block.h"
+#include "kernels/quantized/cpu/weight_dots_block.h"
 constexpr auto& kLoops = kWeightLoops<16>;
 }  // namespace avx512
 WEFT_END_TARGET
 WEFT_BEGIN_TARGET("avx2,fma,f16c")
 namespace avx2 {
-#include "kernels/matmul/panels_block.h"
-#include "kernels/quantized/weight_dots_block.h"
+#include "kernels/matmul/cpu/panels_block.h"
+#include "kernels/quantized/cpu/weight_dots_block.h"
 constexpr auto& kLoops = kWeightLoops<8>;
 }  // namespace avx2
 WEFT_END_TARGET

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cpu/executor.h"
-#include "kernels/linalg/lapack.h"
+#include "kernels/linalg/cpu/lapack.h"
 #include "kernels/linalg/linalg_cpu.h"
 #include "weft/view.h"
 

@@ -10,7 +10,7 @@
 
 #include "kernels/copy/copy.h"
 #include "kernels/cpu_loops.h"
-#include "kernels/linalg/lapack.h"
+#include "kernels/linalg/cpu/lapack.h"
 
 namespace weft::kernels {
 

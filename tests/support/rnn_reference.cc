@@ -4,8 +4,11 @@
 
 #include "kernels/cpu_loops.h"
 #include "kernels/rnn/recurrence.h"
+#include "support/kernel_references.h"
 
-namespace weft::kernels {
+namespace weft::test {
+using namespace kernels;
+
 namespace {
 
 // Element [i…] of a view; 0 of one that is not given.
@@ -142,4 +145,4 @@ void recur_reference(const Recurrence& recurrence, const RnnInputs& in, const Rn
   }
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::test

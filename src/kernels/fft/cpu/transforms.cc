@@ -1,5 +1,5 @@
 // Stockham's algorithm on eight transforms side by side, and rows of any length by these.
-#include "kernels/fft/fft_transforms.h"
+#include "kernels/fft/cpu/transforms.h"
 
 #include <bit>
 #include <map>

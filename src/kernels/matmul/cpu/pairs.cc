@@ -1,4 +1,4 @@
-#include "kernels/matmul/pairs_cpu.h"
+#include "kernels/matmul/cpu/pairs.h"
 
 #include <algorithm>
 
@@ -39,14 +39,14 @@ namespace {
 WEFT_BEGIN_TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma,f16c")
 namespace vnni {
 WEFT_LANES_512(sum = _mm512_dpwssd_epi32(sum, x, w))
-#include "kernels/matmul/pairs_block.h"
+#include "kernels/matmul/cpu/pairs_block.h"
 constexpr PairLoops kLoops = loops<8>("pairs_vnni");
 }  // namespace vnni
 WEFT_END_TARGET
 WEFT_BEGIN_TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c")
 namespace avx512 {
 WEFT_LANES_512(sum = _mm512_add_epi32(sum, _mm512_madd_epi16(x, w)))
-#include "kernels/matmul/pairs_block.h"
+#include "kernels/matmul/cpu/pairs_block.h"
 constexpr PairLoops kLoops = loops<8>("pairs_avx512");
 }  // namespace avx512
 WEFT_END_TARGET
@@ -78,7 +78,7 @@ struct Lanes {
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(x, w));
   }
 };
-#include "kernels/matmul/pairs_block.h"
+#include "kernels/matmul/cpu/pairs_block.h"
 constexpr PairLoops kLoops = loops<5>("pairs_avx2");
 }  // namespace avx2
 WEFT_END_TARGET

@@ -10,7 +10,7 @@
 #include "kernels/common/lanes.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/common/scratch_cpu.h"
-#include "kernels/conv/conv_cpu.h"
+#include "kernels/conv/cpu/forms.h"
 #include "kernels/conv/product.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/expression_cpu.h"

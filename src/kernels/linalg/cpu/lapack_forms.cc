@@ -1,14 +1,14 @@
-#include "kernels/linalg/linalg_lapack.h"
+#include "kernels/linalg/cpu/lapack_forms.h"
 
 #include <cmath>
 #include <complex>
 #include <limits>
 #include <vector>
 
+#include "kernels/linalg/cpu/stored_matrix.h"
 #include "kernels/linalg/eigh_cpu.h"
 #include "kernels/linalg/linalg_matrices_cpu.h"
 #include "kernels/linalg/qr_cpu.h"
-#include "kernels/linalg/stored_matrix.h"
 #include "kernels/linalg/svd_cpu.h"
 #include "weft/kernels/copy.h"
 

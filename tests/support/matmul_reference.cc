@@ -1,9 +1,11 @@
 // The reference of the matrix product.
-#include "kernels/common/element_cpu.h"
-#include "kernels/matmul/matmul.h"
 #include "kernels/matmul/row_store.h"
+#include "support/element.h"
+#include "support/kernel_references.h"
 
-namespace weft::kernels {
+namespace weft::test {
+using namespace kernels;
+
 void matmul_reference(const MatmulProblem& p, const Expression* expression) {
   const RowStore store(p, expression);
   const DType product = p.sum_type();
@@ -39,4 +41,4 @@ void matmul_reference(const MatmulProblem& p, const Expression* expression) {
   }
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::test
