@@ -181,7 +181,10 @@ class RunSteps {
 
 class Model {
  public:
-  // Maps the file; weights are read when they are uploaded. Throws IoError, FormatError (what the file says, and
+  // Maps the file; weights are read when they are uploaded, on the cpu whenever the model runs. So the file must stay
+  // as it is as long as there is a copy of the model: bytes that are overwritten count from then on, and a file that is
+  // cut off ends the process where its missing part is read (SIGBUS). Replacing it by a new file of the name is
+  // harmless. Throws IoError, FormatError (what the file says, and
   // where), Unsupported (an opset of ai.onnx that is newer than 26; all operators that Weft lacks, with their nodes).
   static Model load(const std::filesystem::path& path, const Options& options = {});
   // The same of bytes in memory, which the model copies. External data are looked for in `folder`; without one they are
@@ -194,11 +197,12 @@ class Model {
   const std::vector<Port>& outputs() const { return description().outputs; }
   const Device& device() const;
 
-  // The outputs, in their order, on the model's device. Inputs are tensors on any device; each is given once, and has
-  // the port's type and the sizes that it fixes; names of sizes have one value a run. Submits the work and returns
-  // before it is done, unless a stage must be read or nodes run on another device. Any number of threads may run a
-  // model at once. Throws InvalidArgument, TypeError and ShapeError, which name the input or the node; OutOfMemory,
-  // DeviceLost.
+  // The outputs, in their order, on the model's device. (A NamedTensor refers to a name and a tensor that must live
+  // until the call returns; NamedValue, of run_values(), holds them.) Inputs are tensors on any device; each is given
+  // once, and has the port's type and the sizes that it fixes; names of sizes have one value a run. Submits the work
+  // and returns before it is done, unless a stage must be read or nodes run on another device. Any number of threads
+  // may run a model at once. Throws InvalidArgument, TypeError and ShapeError, which name the input or the node;
+  // OutOfMemory, DeviceLost.
   //
   // In functions that are differentiated, compiled or batched (weft/derivatives.h, weft/traced.h) a run is part of the
   // function: its operations are recorded as if the function called them, in the types that the model has. Floats must

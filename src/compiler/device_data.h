@@ -48,6 +48,8 @@ class DeviceData final : public Data {
       overwritten_.store(Node::next_sequence(), std::memory_order_relaxed);
     }
   }
+  // The same of what was computed in the place of its own values, whose checks still hold.
+  void changed_in_place() const { overwritten_.store(Node::next_sequence(), std::memory_order_relaxed); }
   // Whether the memory was overwritten after the node of that sequence number was made, which expected the old values.
   bool overwritten_since(std::uint64_t sequence) const {
     return overwritten_.load(std::memory_order_relaxed) > sequence;

@@ -27,10 +27,13 @@ struct OpenContexts {
 void finish(Context& context) {
   if (context.lost()) return;
   const std::lock_guard held(context.lock);
-  const auto all = context.mark();
+  std::vector<std::shared_ptr<Event>> all = context.compiling();
+  all.push_back(context.mark());
   const auto start = std::chrono::steady_clock::now();
-  while (!context.done(*all) && std::chrono::steady_clock::now() - start < kPatience) {
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  for (const auto& event : all) {
+    while (!context.done(*event) && std::chrono::steady_clock::now() - start < kPatience) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
   }
 }
 
@@ -71,6 +74,28 @@ void Failure::raise(std::string_view what) const {
     default:
       throw InternalError("{}: {}", what, message);
   }
+}
+
+void Context::add_compiling(const std::shared_ptr<Event>& event) {
+  const std::lock_guard held(mutex_);
+  // Those that are done are dropped when there are twice as many as then.
+  if (compiling_.size() == compiling_.capacity()) {
+    std::erase_if(compiling_, [](const auto& weak) {
+      const auto known = weak.lock();
+      return !known || known->is_done();
+    });
+    compiling_.reserve(std::max<std::size_t>(64, 2 * compiling_.size()));
+  }
+  compiling_.push_back(event);
+}
+
+std::vector<std::shared_ptr<Event>> Context::compiling() {
+  std::vector<std::shared_ptr<Event>> all;
+  const std::lock_guard held(mutex_);
+  for (const auto& weak : compiling_) {
+    if (auto event = weak.lock(); event && !event->is_done()) all.push_back(std::move(event));
+  }
+  return all;
 }
 
 bool Context::done(const Event& event) {

@@ -116,6 +116,10 @@ class Context : public std::enable_shared_from_this<Context> {
   std::shared_ptr<Event> map(const wgpu::Buffer& buffer, wgpu::MapMode mode, std::uint64_t bytes,
                              std::string_view what);
 
+  // What Dawn's threads compile: not submitted, and nobody may wait for it any more.
+  void add_compiling(const std::shared_ptr<Event>& event);
+  std::vector<std::shared_ptr<Event>> compiling();
+
   // Callbacks of futures. deliver() calls those that are settled, unless the thread holds a lock. add_callback() is
   // false once the device is closed.
   bool add_callback(std::shared_ptr<DeviceCompletion> completion, std::function<void()> callback);
@@ -166,6 +170,7 @@ class Context : public std::enable_shared_from_this<Context> {
     std::function<void()> callback;
   };
   std::vector<Waiting> waiting_;
+  std::vector<std::weak_ptr<Event>> compiling_;
   bool closed_ = false;
 };
 

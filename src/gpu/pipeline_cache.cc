@@ -154,6 +154,7 @@ void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
         c.finish();
       },
       held_by_callback(p.compilation));
+  context_->add_compiling(p.compilation);
 }
 
 std::shared_ptr<Pipeline> PipelineCache::find(std::string_view key) {

@@ -169,8 +169,7 @@ Tensors attention_23(const Node& n) {
   if (c.keep_scores) {
     const std::int64_t mode = n.integer("qk_matmul_output_mode", 0);
     if (mode < 0 || mode > 3) n.fail("qk_matmul_output_mode is {}, expected 0 to 3", mode);
-    // ONNX 1.20 had the mask before the softcap: without one, mode 1 is with the mask.
-    const Tensor* const modes[] = {&s.products, c.softcap == 0 ? &s.biased : &s.capped, &s.biased, &s.weights};
+    const Tensor* const modes[] = {&s.products, &s.capped, &s.biased, &s.weights};
     all.push_back(cast(*modes[mode], c.q.dtype()));
   }
   return results(n, std::move(all));
@@ -179,7 +178,9 @@ Tensors attention_23(const Node& n) {
 Tensors rotary_embedding_23(const Node& n) { return {rotated_heads(n, n.in(0), n.maybe(3), {}, n.in(1), n.in(2))}; }
 
 constexpr OperatorRow kRows[] = {
-    {"Attention", attention_23, 23, "the mask is added behind the softcap, as ONNX says since 1.21"},
+    {"Attention", attention_23, 23,
+     "the mask is added behind the softcap, and the scores are those in front of it (qk_matmul_output_mode 1), as ONNX "
+     "says since 1.21"},
     {"RotaryEmbedding", rotary_embedding_23, 23},
     {"LayerNormalization", microsoft_layer_normalization, 1, "before opset 17 as ONNX Runtime has it"},
     {"SimplifiedLayerNormalization", simplified_layer_normalization, 1, "as ONNX Runtime has it"},

@@ -240,10 +240,15 @@ struct Model::Impl {
         throw InvalidArgument("onnx: outputs '{}' and '{}' are given one tensor", description.outputs[other].name,
                               output.name);
       }
+      const std::string* donor = nullptr;
       for (const auto& [id, input] : all.tensors) {
         if (find_data(input) != data) continue;
+        if (donor) {
+          throw InvalidArgument("onnx: output '{}' is given the tensor of inputs '{}' and '{}'; expected that of one",
+                                output.name, *donor, id);
+        }
+        donor = &id;
         all.donated.emplace_back(id, static_cast<std::size_t>(port - description.outputs.begin()));
-        break;
       }
     }
   }

@@ -173,9 +173,12 @@ Tensor sliced(const Node& n, const Ints& starts, const Ints& ends, const std::op
   for (std::size_t i = 0; i < along.size(); ++i) {
     const std::int64_t size = x.shape()[along[i]], step = steps[i];
     if (step == 0) n.fail("step {} is 0", i);
+    // A step back begins at an element, and may end in front of the first one.
     const std::int64_t least = step > 0 ? 0 : -1, most = step > 0 ? size : size - 1;
-    const auto place = [&](std::int64_t at) { return std::clamp(at < 0 ? at + size : at, least, most); };
-    const std::int64_t begin = place(starts[i]), end = place(ends[i]);
+    const auto place = [&](std::int64_t at, std::int64_t low) {
+      return std::clamp(at < 0 ? at + size : at, std::min(low, most), most);
+    };
+    const std::int64_t begin = place(starts[i], 0), end = place(ends[i], least);
     const bool whole = step == 1 && begin == 0 && end == size;
     // (A step past the axis takes its first element, as the axis' size does.)
     if (!whole) {
@@ -835,7 +838,7 @@ std::string triangle_written(const Written& w) {
                 {{"upper", std::int64_t{w.text("part") == "upper"}}});
 }
 std::string one_hot_written(const Written& w) {
-  // No index is outside of ONNX's classes; here those that are give no one.
+  // Negative ones count from the end; those outside of the classes give no one.
   const std::int64_t classes = w.integer("classes"), rank = w.result().shape.rank();
   std::int64_t axis = w.integer("axis");
   if (axis < 0) axis += rank;
@@ -845,7 +848,12 @@ std::string one_hot_written(const Written& w) {
   Ints all(static_cast<std::size_t>(classes));
   std::iota(all.begin(), all.end(), 0);
   const std::string places = w.constant(TensorData::of<std::int64_t>(each, std::span<const std::int64_t>(all)));
-  const std::string hit = w.node("Equal", {w.reshape(w.cast(w.in(0), w.dtype(0), DType::i64), in), places});
+  std::string index = w.reshape(w.cast(w.in(0), w.dtype(0), DType::i64), in);
+  if (is_signed(w.dtype(0))) {
+    const std::string behind = w.node("Less", {index, w.scalar(0, DType::i64)});
+    index = w.node("Where", {behind, w.node("Add", {index, w.scalar(classes, DType::i64)}), index});
+  }
+  const std::string hit = w.node("Equal", {index, places});
   return w.cast(hit, DType::boolean, w.result().dtype);
 }
 std::string iota_written(const Written& w) {

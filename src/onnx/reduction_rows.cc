@@ -114,7 +114,10 @@ Tensors scan_of(const Node& n) {
 // ---- Softmax
 
 // One at the first of the greatest elements.
-Tensor hardmax(const Operand& x, int axis) { return one_hot(argmax(x, axis), x.shape()[axis], x.dtype(), axis); }
+Tensor hardmax(const Operand& x, int axis) {
+  if (x.size() == 0) return x;
+  return one_hot(argmax(x, axis), x.shape()[axis], x.dtype(), axis);
+}
 
 template <Tensor (*f)(const Operand&, int)>
 Tensors along_axis(const Node& n) {

@@ -486,6 +486,13 @@ ValueNames GraphWriter::write_map(const weft::Node& node, const ValueNames& inpu
                    })[0];
         } else if (from == n.type) {
           if (n.type != DType::f16 && n.type != DType::bf16 && !is_f8(n.type)) y = x.name;
+        } else if (is_floating(from) && is_integer(n.type) && bits(n.type) <= 16) {
+          // Weft saturates, others wrap. (Wider ranges have no ends that are floats.)
+          const bool has_sign = is_signed(n.type);
+          const std::int64_t most = (std::int64_t{1} << (bits(n.type) - (has_sign ? 1 : 0))) - 1;
+          const DType wide = from == DType::f64 ? from : DType::f32;
+          y = w.node("Clip", {w.cast(y, from, wide), w.scalar(has_sign ? -most - 1 : 0, wide), w.scalar(most, wide)});
+          y = w.cast(y, wide, n.type);
         } else {
           y = w.cast(y, from, n.type);
         }

@@ -32,9 +32,9 @@ namespace weft::onnx {
 
 using ValueNames = std::vector<std::string>;
 
-// The domain of the functions, and in their metadata the keys of the operation and of its attributes: "weft.op",
-// "weft.axis".
-inline constexpr std::string_view kWeftDomain = "weft", kOpKey = "weft.op", kAttributePrefix = "weft.";
+// The domain of the functions, and in their metadata the keys of the operation and of its attributes:
+// "weft.operation", "weft.attribute.axis". (Others have "op" among their attributes.)
+inline constexpr std::string_view kWeftDomain = "weft", kOpKey = "weft.operation", kAttributePrefix = "weft.attribute.";
 
 // The operation that a function's metadata name, for operands of these types; null: none that this version has.
 struct FunctionProto;

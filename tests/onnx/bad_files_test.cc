@@ -145,7 +145,7 @@ std::vector<std::pair<std::string, std::string>> small_models() {
     silu.message(7, WireWriter().text(1, "x0").text(2, "t0").text(4, "Sigmoid"))
         .message(7, WireWriter().text(1, "x0").text(1, "t0").text(2, "t1").text(4, "Mul"));
     silu.message(9, WireWriter().text(1, "").integer(2, 21))
-        .message(14, entry("weft.op", "map"))
+        .message(14, entry("weft.operation", "map"))
         .message(14, entry("weft.y", "(x0:f32) silu(x0)"));
     G w;
     w.input("x", ElementType::f32, {2}).output("y", ElementType::f32, {2}).node("map", {"x"}, {"y"}, {}, "weft");

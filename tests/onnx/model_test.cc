@@ -654,6 +654,45 @@ TEST_P(OnnxModel, StateIsDonated) {
   }
 }
 
+// What was described of the old state cannot be had any more, and says so.
+TEST_P(OnnxModel, WhatWasDescribedOfADonatedStateIsRefused) {
+  G g;
+  g.input("x", ElementType::f32, {3}).input("state", ElementType::f32, {3}).output("next", ElementType::f32, {3});
+  g.node("Add", {"x", "state"}, {"next"});
+  const onnx::Model m = model(g);
+  Tensor state = zeros({3}) + 0;
+  eval(state);
+  const Tensor later = state + 10;
+  m.run({{"x", ones({3})}, {"state", state}}, {{"next", state}});
+  EXPECT_THAT(message_of([&] { (void)later.to_vector<float>(); }), HasSubstr("something else was written"));
+  EXPECT_THAT((state + 10).to_vector<float>(), ElementsAre(11, 11, 11));
+  m.run({{"x", ones({3})}, {"state", state}}, {{"next", state}});
+  EXPECT_THAT(state.to_vector<float>(), ElementsAre(2, 2, 2));
+}
+
+// Starts are clamped to the elements, ends to one in front of them.
+TEST_P(OnnxModel, SlicesBackFromFarInFront) {
+  for (const auto& [start, end, step, expected] :
+       {std::tuple{-8, -10, -1, std::vector<float>{10}}, std::tuple{9, -9, -2, std::vector<float>{30, 10}},
+        std::tuple{-8, 1, 1, std::vector<float>{10}}, std::tuple{7, 9, 1, std::vector<float>{}},
+        std::tuple{-1, -8, -1, std::vector<float>{30, 20, 10}}, std::tuple{0, 2, -1, std::vector<float>{}}}) {
+    G g;
+    g.input("x", ElementType::f32, {-1}).output("y", ElementType::f32, {-2});
+    g.initializer(integers("s", {1}, {start})).initializer(integers("e", {1}, {end}));
+    g.initializer(integers("a", {1}, {0})).initializer(integers("p", {1}, {step}));
+    g.node("Slice", {"x", "s", "e", "a", "p"}, {"y"});
+    EXPECT_EQ(model(g).run({{"x", tensor({10.0f, 20.0f, 30.0f})}})[0].to_vector<float>(), expected)
+        << start << " to " << end;
+    EXPECT_EQ(model(g).run({{"x", zeros({0})}})[0].shape(), Shape{0});
+  }
+}
+
+TEST_P(OnnxModel, HardmaxOfNothing) {
+  G g;
+  g.input("x", ElementType::f32, {2, 0}).output("y", ElementType::f32, {2, 0}).node("Hardmax", {"x"}, {"y"});
+  EXPECT_EQ(model(g).run({{"x", zeros({2, 0})}})[0].shape(), (Shape{2, 0}));
+}
+
 // What is read on the way is told with the node that needs it.
 TEST_P(OnnxModel, ReadbacksAreTold) {
   G g;

@@ -144,6 +144,37 @@ TEST_F(OnnxSave, RandomGraphs) {
   std::printf("%d graphs were written, %d cannot be said\n", saved, refused);
 }
 
+// What their attributes, and elements at the edges, make of them.
+TEST_F(OnnxSave, ScattersCodesAndQuantizedNumbers) {
+  Graph graph;
+  const Tensor x = graph.input("x", DType::f32, {4}), u = graph.input("u", DType::f32, {2});
+  const Tensor at = graph.input("at", DType::i64, {2});
+  using kernels::ScatterKind;
+  for (const ScatterKind kind :
+       {ScatterKind::assign, ScatterKind::add, ScatterKind::mul, ScatterKind::max, ScatterKind::min}) {
+    const std::string name(kernels::kScatterKinds[static_cast<std::size_t>(kind)]);
+    graph.output(name, scatter(kind, x, at, u, 0));
+    graph.output("elements_" + name, scatter_elements(kind, x, at, u, 0));
+    graph.output("nd_" + name, scatter_nd(kind, x, expand_dims(at, 1), u));
+  }
+  graph.output("codes", one_hot(at - 2, 3, DType::f32));
+  graph.output("codes_i32", one_hot(cast(at, DType::i32) - 4, 3, DType::i32, 0));
+  for (const DType type : {DType::u8, DType::i8, DType::u16, DType::i16}) {
+    graph.output(std::format("from_f32_{}", to_string(type)), cast(x * 1e6f, type));
+    graph.output(std::format("from_f16_{}", to_string(type)), cast(cast(x * 9e3f, DType::f16), type));
+  }
+  const auto made = [](Tensor t) {
+    eval(t);
+    return t;
+  };
+  same_again(graph,
+             {{"x", made(tensor({1.0f, -2.0f, 3.0f, 0.25f}) + 0)},
+              {"u", made(tensor({-5.0f, 9.0f}) + 0)},
+              {"at", made(tensor({1, 3}, DType::i64) + 0)}},
+             "scatters");
+  EXPECT_EQ(other_bits, 0);
+}
+
 TEST_F(OnnxSave, ScalarOperations) {
   // Each operation of one to three operands that has a row, in the types that it takes.
   const std::vector<float> a{-3.5f, -1.25f, -0.5f, 0.0f, 0.25f, 1.0f, 2.5f, 7.0f},

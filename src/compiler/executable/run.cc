@@ -76,7 +76,10 @@ Future<void> Executable::Impl::run(Stream* stream, std::span<const Given> inputs
     }
     for (std::size_t p = outputs_.first; p < run.bound.size(); ++p) {
       const bool donated = std::ranges::binary_search(donors_, p, {}, &std::pair<std::size_t, std::size_t>::first);
-      if (!donated) run.bound[p]->overwritten();
+      if (!donated)
+        run.bound[p]->overwritten();
+      else if constexpr (!std::is_same_v<Given, const DeviceData*>)
+        run.bound[p]->changed_in_place();
     }
     if (device.is_gpu()) {
       gpu::Encoder* encoder = stream ? dynamic_cast<gpu::Encoder*>(stream->gpu()) : nullptr;
