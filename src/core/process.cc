@@ -27,11 +27,19 @@ thread_local bool has_stayed = false;
 // Never destroyed, as it is used last.
 struct Ends {
   std::mutex mutex;
-  std::vector<std::function<void()>> functions;
+  std::vector<std::function<void()>> functions, before;
 };
 Ends& ends() {
   static auto& value = *new Ends;
   return value;
+}
+
+void try_to(const std::function<void()>& function) {
+  try {
+    function();
+  } catch (...) {
+    // Nobody is left whom it could be told.
+  }
 }
 
 // Called when the process ends, perhaps twice.
@@ -53,11 +61,7 @@ void end() {
       function = std::move(ends().functions.back());
       ends().functions.pop_back();
     }
-    try {
-      function();
-    } catch (...) {
-      // Nobody is left whom it could be told.
-    }
+    try_to(function);
   }
 }
 
@@ -67,7 +71,17 @@ const std::thread::id main_thread = std::this_thread::get_id();
 struct EndOfThread {
   bool used = false;  // a thread has the object once it writes here
   ~EndOfThread() {
-    if (early && std::this_thread::get_id() == main_thread) end();
+    if (std::this_thread::get_id() != main_thread) return;
+    if (early) {
+      end();
+      return;
+    }
+    std::vector<std::function<void()>> before;
+    {
+      const std::lock_guard lock(ends().mutex);
+      before = ends().before;
+    }
+    for (const auto& function : before) try_to(function);
   }
 };
 thread_local EndOfThread end_of_thread;
@@ -119,6 +133,11 @@ InWeft::~InWeft() {
 void at_process_end(std::function<void()> function) {
   const std::lock_guard lock(ends().mutex);
   ends().functions.push_back(std::move(function));
+}
+
+void before_static_objects(std::function<void()> function) {
+  const std::lock_guard lock(ends().mutex);
+  ends().before.push_back(std::move(function));
 }
 
 void end_before_drivers() {

@@ -14,6 +14,10 @@ extern std::atomic<bool> devices_end;
 void stay_at_process_end();
 bool ends_the_process();
 
+// Calls the function when the main thread ends, if it ends the process, before any object with static lifetime is
+// destroyed (of a driver or a compiler, which its threads may be using); the process may go on to use Weft, and a GPU.
+void before_static_objects(std::function<void()> function);
+
 // Once a GPU was opened: what at_process_end() says also happens without end_before_static_objects().
 void end_before_drivers();
 

@@ -19,10 +19,32 @@ constexpr wgpu::ErrorFilter kFilters[] = {wgpu::ErrorFilter::OutOfMemory, wgpu::
 // Of a device that works when the process ends.
 constexpr std::chrono::seconds kPatience(10);
 
+// Of a device that was closed while Dawn's threads compiled for it.
+struct Abandoned {
+  wgpu::Instance instance;
+  wgpu::Device device;  // so that none of these threads ends it
+  std::vector<std::shared_ptr<Event>> compiling;
+
+  bool is_done() {
+    std::erase_if(compiling, [&](const auto& event) {
+      wgpu::FutureWaitInfo info{event->future};
+      return event->is_done() || instance.WaitAny(1, &info, 0) == wgpu::WaitStatus::Success;
+    });
+    return compiling.empty();
+  }
+};
+
 struct OpenContexts {
   std::mutex mutex;
   std::vector<std::weak_ptr<Context>> contexts;
+  std::vector<Abandoned> abandoned;
 };
+
+// Never destroyed, as it is used last.
+OpenContexts& open_contexts() {
+  static auto& open = *new OpenContexts;
+  return open;
+}
 
 void finish(Context& context) {
   if (context.lost()) return;
@@ -41,24 +63,32 @@ void finish(Context& context) {
 
 void finish_at_process_end(const std::shared_ptr<Context>& context) {
   if (!context->owned || !can_wait()) return;
-  // Never destroyed, as it is used last.
-  static auto& open = *new OpenContexts;
+  OpenContexts& open = open_contexts();
   {
     const std::lock_guard lock(open.mutex);
     std::erase_if(open.contexts, [](const auto& closed) { return closed.expired(); });
     open.contexts.push_back(context);
   }
   static const bool registered = [] {
-    at_process_end([] {
+    const auto end = [] {
+      OpenContexts& open = open_contexts();
       std::vector<std::weak_ptr<Context>> contexts;
       {
         const std::lock_guard lock(open.mutex);
         contexts = open.contexts;
+        const auto start = std::chrono::steady_clock::now();
+        for (Abandoned& a : open.abandoned) {
+          while (!a.is_done() && std::chrono::steady_clock::now() - start < kPatience) {
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+          }
+        }
       }
       for (const auto& weak : contexts) {
         if (const auto held = weak.lock()) finish(*held);
       }
-    });
+    };
+    before_static_objects(end);
+    at_process_end(end);
     end_before_drivers();
     return true;
   }();
@@ -74,6 +104,21 @@ void Failure::raise(std::string_view what) const {
     default:
       throw InternalError("{}: {}", what, message);
   }
+}
+
+Context::~Context() {
+  if (!owned || !can_wait()) return;
+  std::vector<std::shared_ptr<Event>> left = compiling();
+  if (left.empty()) return;
+  OpenContexts& open = open_contexts();
+  std::vector<Abandoned> done;  // whose devices end without the lock
+  const std::lock_guard lock(open.mutex);
+  for (std::size_t i = open.abandoned.size(); i-- > 0;) {
+    if (!open.abandoned[i].is_done()) continue;
+    done.push_back(std::move(open.abandoned[i]));
+    open.abandoned.erase(open.abandoned.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  open.abandoned.push_back({instance, device, std::move(left)});
 }
 
 void Context::add_compiling(const std::shared_ptr<Event>& event) {

@@ -80,6 +80,11 @@ class DeviceCompletion : public Completion, public std::enable_shared_from_this<
 // Outlives the Device while a read is pending.
 class Context : public std::enable_shared_from_this<Context> {
  public:
+  Context() = default;
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
   DeviceLock lock;
   wgpu::Instance instance;
   wgpu::Device device;

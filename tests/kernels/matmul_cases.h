@@ -19,6 +19,8 @@
 
 namespace weft::kernels {
 
+using test::matmul_reference;
+
 // The last two axes swapped.
 inline View transposed(const View& view) {
   Layout layout = view.layout;
