@@ -1,5 +1,9 @@
 // Scatters on the CPU. All updates of one element are combined in order, by one thread: threads divide the elements,
 // not the updates.
+#include <concepts>
+#include <functional>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "core/compiler.h"
@@ -100,20 +104,21 @@ struct Combine {
   }
 };
 
-// Calls f(element of the whole, element of the part) for each pair whose first index is in [low, high), in the order of
-// the part. `c` has the strides of whole, indices and part.
+// What is done with pairs of elements of the whole and of the part: with those of a block of rows, and, unless it is
+// null, with a line whose indices are in [low, high). So the loops that find pairs are compiled once.
+struct Pairs {
+  std::function<void(const SelectedElements& selected, const SelectedElements::Rows& rows)> of_rows;
+  std::function<void(const IndexLine& line, std::int64_t low, std::int64_t high)> of_line = nullptr;
+};
+// Calls f(element of the whole, element of the part).
 template <class F>
-void for_each_pair(const Selection& s, Collapsed c, const std::array<std::int64_t, 3>& start, std::int64_t low,
-                   std::int64_t high, F&& f) {
-  const SelectedElements selected(s, s.starts, std::move(c), start);
-  SelectedElements::Rows rows;
-  for (std::int64_t block = 0; block < selected.blocks(); ++block) {
-    selected.find(block, low, high, rows);
+Pairs each_pair(const F& f) {
+  return {[f](const SelectedElements& selected, const SelectedElements::Rows& rows) {
     if (selected.length() == 1 && rows.adjacent) {
       for (int i = 0; i < rows.count; ++i) {
         if (rows.whole[i] != SelectedElements::kNone) f(rows.whole[i], rows.part[0] + i);
       }
-      continue;
+      return;
     }
     for (int i = 0; i < rows.count; ++i) {
       if (rows.whole[i] == SelectedElements::kNone) continue;
@@ -121,27 +126,45 @@ void for_each_pair(const Selection& s, Collapsed c, const std::array<std::int64_
         f(rows.whole[i] + j * selected.whole_stride(), rows.part_of(i) + j * selected.part_stride());
       }
     }
+  }};
+}
+template <class T, ScatterKind kind>
+Pairs combining(const Selection& s) {
+  const Combine<T, kind> combine{data<T>(s.whole), data<const T>(s.part)};
+  Pairs pairs = each_pair(combine);
+  pairs.of_line = [combine](const IndexLine& line, std::int64_t low, std::int64_t high) {
+    line.with_indices([&](const auto* indices) { combine.run(line, indices, low, high); });
+  };
+  return pairs;
+}
+
+// All pairs whose first index is in [low, high), in the order of the part. `c` has the strides of whole, indices and
+// part.
+void take_pairs(const Selection& s, Collapsed c, const std::array<std::int64_t, 3>& start, std::int64_t low,
+                std::int64_t high, const Pairs& pairs) {
+  const SelectedElements selected(s, s.starts, std::move(c), start);
+  SelectedElements::Rows rows;
+  for (std::int64_t block = 0; block < selected.blocks(); ++block) {
+    selected.find(block, low, high, rows);
+    pairs.of_rows(selected, rows);
   }
 }
 
-// The same for all pairs, on the executor's cores. If there is an axis along which the whole's stride is not 0, each
-// core takes a part of it, since different parts update different elements; else each core takes a range of indices.
-template <class F>
-void for_each_pair(cpu::Executor& executor, const Selection& s, F&& f) {
+// All pairs, on the executor's cores. If there is an axis along which the whole's stride is not 0, each core takes a
+// part of it, since different parts update different elements; else each core takes a range of indices.
+void take_pairs(cpu::Executor& executor, const Selection& s, const Pairs& pairs) {
   const Strides strides[] = {s.whole.strides(), s.indices.strides(), s.part.strides()};
   const Collapsed c = collapse(s.part.shape(), strides);
   constexpr std::int64_t kEvery = std::numeric_limits<std::int64_t>::max();
   const std::int64_t count = element_count(c.shape);
   const std::int64_t parts = std::clamp<std::int64_t>(count / 16384, 1, executor.threads());
-  if constexpr (requires(const IndexLine& line, const std::int32_t* indices) { f.run(line, indices, 0, 0); }) {
+  if (pairs.of_line) {
     if (const auto line = IndexLine::of(s, c)) {
       // Threads would all read every index, which pays where most elements are not in a cache.
       const bool near = line->size * bits(s.whole.dtype) / 8 <= std::int64_t{1} << 20;
       const std::int64_t ranges = near ? 1 : parts;
       parallel(executor, ranges, 1, [&](std::int64_t begin, std::int64_t end) {
-        line->with_indices([&](const auto* indices) {
-          f.run(*line, indices, line->size * begin / ranges, line->size * end / ranges);
-        });
+        pairs.of_line(*line, line->size * begin / ranges, line->size * end / ranges);
       });
       return;
     }
@@ -150,17 +173,39 @@ void for_each_pair(cpu::Executor& executor, const Selection& s, F&& f) {
   for (int d = 0; d < c.shape.rank(); ++d) {
     if (c.strides[0][d] != 0 && c.shape[d] >= parts && (axis < 0 || c.shape[d] > c.shape[axis])) axis = d;
   }
-  if (parts == 1 || (axis < 0 && s.axes.empty())) return for_each_pair(s, c, {}, 0, kEvery, f);
+  if (parts == 1 || (axis < 0 && s.axes.empty())) return take_pairs(s, c, {}, 0, kEvery, pairs);
   const std::int64_t extent = axis < 0 ? s.axes[0].size : c.shape[axis];
   parallel(executor, parts, 1, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t low = extent * begin / parts, high = extent * end / parts;
-    if (axis < 0) return for_each_pair(s, c, {}, low, high, f);
+    if (axis < 0) return take_pairs(s, c, {}, low, high, pairs);
     Collapsed share = c;
     share.shape[axis] = high - low;
-    for_each_pair(s, std::move(share), {low * c.strides[0][axis], low * c.strides[1][axis], low * c.strides[2][axis]},
-                  0, kEvery, f);
+    take_pairs(s, std::move(share), {low * c.strides[0][axis], low * c.strides[1][axis], low * c.strides[2][axis]}, 0,
+               kEvery, pairs);
   });
 }
+
+// Elements of T that are moved as they are: those of numbers, and booleans, as integers of their size.
+template <class T>
+Pairs moving(const Selection& s) {
+  using Bits = std::conditional_t<
+      sizeof(T) == 1, std::uint8_t,
+      std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                         std::conditional_t<sizeof(T) == 4, std::uint32_t,
+                                            std::conditional_t<std::is_arithmetic_v<T>, std::uint64_t, T>>>>;
+  return each_pair([y = data<Bits>(s.whole), updates = data<const Bits>(s.part)](std::int64_t to, std::int64_t from) {
+    y[to] = updates[from];
+  });
+}
+// Integers wrap, so those of a size have one sum and product.
+template <class T>
+struct Wrapped {
+  using type = T;
+};
+template <std::integral T>
+struct Wrapped<T> {
+  using type = std::make_unsigned_t<T>;
+};
 
 }  // namespace
 
@@ -170,45 +215,36 @@ void scatter_cpu(cpu::Executor& executor, ScatterKind op, const Selection& s) {
     std::byte* y = s.whole.buffer.data() + s.whole.offset;
     const std::byte* updates = s.part.buffer.data() + s.part.offset;
     cpu::Executor one_core(1);  // packed elements share bytes
-    for_each_pair(one_core, s, [&](std::int64_t to, std::int64_t from) {
-      std::int64_t a = 0, b = 0;
-      load(y, to, 0, 1, &a);
-      load(updates, from, 0, 1, &b);
-      const std::int64_t r = op == ScatterKind::assign ? b : combined(op, a, b);
-      store_block(s.whole.dtype)(y, to, 0, 1, &r);
-    });
+    take_pairs(one_core, s, each_pair([&](std::int64_t to, std::int64_t from) {
+                 std::int64_t a = 0, b = 0;
+                 load(y, to, 0, 1, &a);
+                 load(updates, from, 0, 1, &b);
+                 const std::int64_t r = op == ScatterKind::assign ? b : combined(op, a, b);
+                 store_block(s.whole.dtype)(y, to, 0, 1, &r);
+               }));
     return;
   }
-  with_type(s.whole.dtype, [&]<class T>() {
-    // Booleans that are only moved keep their bytes.
-    if (op == ScatterKind::assign) {
-      using Bits = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
-      return for_each_pair(executor, s,
-                           [y = data<Bits>(s.whole), updates = data<const Bits>(s.part)](
-                               std::int64_t to, std::int64_t from) { y[to] = updates[from]; });
-    }
+  const Pairs pairs = with_type(s.whole.dtype, [&]<class T>() -> Pairs {
+    if (op == ScatterKind::assign) return moving<T>(s);
     if constexpr (std::is_same_v<T, bool>) {
-      for_each_pair(executor, s,
-                    [op, y = data<std::uint8_t>(s.whole), updates = data<const std::uint8_t>(s.part)](
-                        std::int64_t to, std::int64_t from) {
-                      y[to] = op == ScatterKind::min ? y[to] && updates[from] : y[to] || updates[from];
-                    });
+      return each_pair([op, y = data<std::uint8_t>(s.whole), updates = data<const std::uint8_t>(s.part)](
+                           std::int64_t to, std::int64_t from) {
+        y[to] = op == ScatterKind::min ? y[to] && updates[from] : y[to] || updates[from];
+      });
     } else {
-      const auto known = [&]<ScatterKind kind>() {
-        for_each_pair(executor, s, Combine<T, kind>{data<T>(s.whole), data<const T>(s.part)});
-      };
       switch (op) {
         case ScatterKind::add:
-          return known.template operator()<ScatterKind::add>();
+          return combining<typename Wrapped<T>::type, ScatterKind::add>(s);
         case ScatterKind::mul:
-          return known.template operator()<ScatterKind::mul>();
+          return combining<typename Wrapped<T>::type, ScatterKind::mul>(s);
         case ScatterKind::min:
-          return known.template operator()<ScatterKind::min>();
+          return combining<T, ScatterKind::min>(s);
         default:
-          return known.template operator()<ScatterKind::max>();
+          return combining<T, ScatterKind::max>(s);
       }
     }
   });
+  take_pairs(executor, s, pairs);
 }
 
 }  // namespace weft::kernels
