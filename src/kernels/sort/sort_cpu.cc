@@ -129,6 +129,21 @@ struct LongPair {
   bool operator<(const LongPair& b) const { return key < b.key || (key == b.key && index < b.index); }
 };
 
+// Where element j of a result comes from, by a list. (No lambdas, so that rows of all keys are stored by the same
+// loops.)
+struct FromList {
+  const std::int64_t* list;
+  WEFT_INLINE std::int64_t operator()(std::int64_t j) const { return list[j]; }
+};
+struct FromPairs {
+  const std::uint64_t* pairs;
+  WEFT_INLINE std::int64_t operator()(std::int64_t j) const { return index_of(pairs[j]); }
+};
+struct FromLongPairs {
+  const LongPair* pairs;
+  WEFT_INLINE std::int64_t operator()(std::int64_t j) const { return pairs[j].index; }
+};
+
 template <std::unsigned_integral T>
 T bits_to_sort(T element) {
   return element;
@@ -431,7 +446,7 @@ class RowSorter {
     else
       count_less(keys, n, padded, places);
     for (std::int64_t i = 0; i < n; ++i) from[places[i]] = i;
-    row_.store(1, x, [&](std::int64_t j) { return from[j]; });
+    row_.store(1, x, FromList{from});
   }
 
   // A heap of the first elements so far, the last of them at its front.
@@ -448,7 +463,7 @@ class RowSorter {
       std::ranges::push_heap(heap, std::less<LongPair>());
     }
     std::ranges::sort_heap(heap, std::less<LongPair>());
-    row_.store(1, x, [&](std::int64_t j) { return heap[static_cast<std::size_t>(j)].index; });
+    row_.store(1, x, FromLongPairs{heap.data()});
   }
 
   void values(const Raw* x) {
@@ -475,7 +490,7 @@ class RowSorter {
   void pairs(const Raw* x) {
     std::uint64_t* const list = pairs_of([key = key_, x](std::int64_t j) { return key(x[j]); });
     const std::uint64_t* const sorted = radix_sort(list, list + p_.length, p_.length, 32, 32 + p_.rule.bits, cores_);
-    row_.store(cores_, x, [&](std::int64_t j) { return index_of(sorted[j]); });
+    row_.store(cores_, x, FromPairs{sorted});
   }
 
   // Keys of 64 bits: by their high words, then runs of equal ones by their low words.
@@ -499,14 +514,14 @@ class RowSorter {
           radix_sort(sorted + begin, other + begin, end - begin, 32, 64, end - begin < 2 * kPiece ? 1 : cores_);
       if (run != sorted + begin) std::copy(run, run + (end - begin), sorted + begin);
     }
-    row_.store(cores_, x, [&](std::int64_t j) { return index_of(sorted[j]); });
+    row_.store(cores_, x, FromPairs{sorted});
   }
 
   void long_pairs(const Raw* x) {
     auto* const list = memory_.need<LongPair>(2 * p_.length);
     for (std::int64_t j = 0; j < p_.length; ++j) list[j] = {key_(x[j]), j};
     const LongPair* const sorted = radix_sort(list, list + p_.length, p_.length, 0, p_.rule.bits, cores_);
-    row_.store(cores_, x, [&](std::int64_t j) { return sorted[j].index; });
+    row_.store(cores_, x, FromLongPairs{sorted});
   }
 
   const SortProblem& p_;
