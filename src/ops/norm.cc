@@ -20,10 +20,8 @@
 namespace weft {
 namespace {
 
-using Kind = NormAttributes::Kind;
-
-// Of rows along the last axes; others are of the channels of each sample, the first axis.
-bool is_of_rows(Kind kind) { return kind == Kind::layer || kind == Kind::rms; }
+using Kind = kernels::NormKind;
+using kernels::is_of_rows, kernels::NormOptions;
 
 // Weights of a norm have the shape that it says.
 void check_weight(std::string_view name, std::string_view operand, const TensorType& weight, const Shape& shape,
@@ -54,38 +52,30 @@ Tensor per_channel(std::string_view name, std::string_view operand, const Tensor
   return cast(reshape(weight, shape), type);
 }
 
-Tensor grouped(std::string_view name, const Tensor& x, const Tensor& scale, const Tensor& bias, int channel_axis,
-               std::int64_t groups, double epsilon) {
-  const int axis = normalize_axis(channel_axis, x.rank(), name);
+// A norm with those of its weights that are defined.
+template <class O>
+Tensor normed(const NormOptions& options, const Tensor& x, const Tensor& scale, const Tensor& bias,
+              std::optional<DType> type = {}) {
   std::vector<Tensor> operands{x};
   if (scale.defined()) operands.push_back(scale);
   if (bias.defined()) operands.push_back(bias);
-  return apply(make_op<GroupNormOp>(NormAttributes{.kind = groups ? Kind::group : Kind::instance,
-                                                   .axis = axis,
-                                                   .groups = groups,
-                                                   .epsilon = epsilon,
-                                                   .has_scale = scale.defined(),
-                                                   .has_bias = bias.defined()}),
-               std::move(operands));
+  return apply(make_op<O>(NormAttributes{options, scale.defined(), bias.defined(), type}), std::move(operands));
 }
 
-// What a norm (of NormAttributes) and its gradient (of NormGradientAttributes) have in common.
-template <class A>
-void norm_fields(A& a, AttributeVisitor& v) {
-  if (is_of_rows(a.kind)) {
-    v("first_axis", a.axis, -1, "the first of the axes that are normalised together; the rest follow it");
-  } else {
-    v("channel_axis", a.axis, 1, "the axis of the channels");
-  }
-  v("epsilon", a.epsilon, 1e-5, "added to the variance, or the mean square, so that it is never zero");
-  if (a.kind == Kind::group) v("groups", a.groups, "how many groups the channels are divided into");
-  v.brief("scale", a.has_scale, true, "whether there is a scale among the operands");
+Tensor grouped(std::string_view name, const Tensor& x, const Tensor& scale, const Tensor& bias, NormOptions options) {
+  options.axis = normalize_axis(options.axis, x.rank(), name);
+  return normed<GroupNormOp>(options, x, scale, bias);
+}
+
+void scale_field(AttributeVisitor& v, bool& has_scale) {
+  v.brief("scale", has_scale, true, "whether there is a scale among the operands");
 }
 
 }  // namespace
 
 void NormAttributes::fields(AttributeVisitor& v) {
-  norm_fields(*this, v);
+  NormOptions::fields(v);
+  scale_field(v, has_scale);
   if (kind != Kind::rms) v.brief("bias", has_bias, true, "whether there is a bias among the operands");
   if (is_of_rows(kind)) v("type", type, {}, kResultTypeMeaning);
 }
@@ -330,7 +320,7 @@ Derivatives norm_vjp(const NormAttributes& a, const Differentiated& node, const 
   const Tensor scale = a.has_scale ? node.inputs[1] : Tensor(), bias = a.has_bias ? node.inputs.back() : Tensor();
   const bool of_scale = a.has_scale && node.wanted[1], of_bias = a.has_bias && node.wanted.back();
   std::vector<Tensor> made(node.inputs.size());
-  NormGradientAttributes attributes{a.kind, a.axis, a.groups, a.epsilon, a.has_scale};
+  const NormGradientAttributes attributes{a, a.has_scale};
   if (node.wanted[0] && of_scale && (!of_bias || bias.dtype() == scale.dtype()) &&
       makes_gradients_together(a, x.shape())) {
     const Tensor all = apply(make_op<NormGradientsOp>(attributes), {x, cotangent, scale});
@@ -361,7 +351,7 @@ Derivatives norm_jvp(const O& op, const Differentiated& node, std::span<const Te
   const Tensor of_scale = a.has_scale ? tangents[1] : Tensor(), of_bias = a.has_bias ? tangents.back() : Tensor();
   Tensor sum;
   if (tangents[0].defined()) {
-    const NormGradientAttributes of_x{a.kind, a.axis, a.groups, a.epsilon, false};
+    const NormGradientAttributes of_x{a, false};
     sum = wide(apply(make_op<NormGradientOp>(of_x), {cast(x, type), cast(tangents[0], type)}), rows.shape);
     if (a.has_scale) sum = sum * wide(node.inputs[1], rows.weights);
   }
@@ -527,10 +517,9 @@ void NormGradientAttributes::normalise(std::string_view op, std::span<const Tens
   axis = normalize_axis(axis, in[0].shape.rank(), op);
 }
 
-void NormGradientAttributes::fields(AttributeVisitor& v) { norm_fields(*this, v); }
-
-NormAttributes NormGradientAttributes::of_norm() const {
-  return {.kind = kind, .axis = axis, .groups = groups, .epsilon = epsilon, .has_scale = has_scale, .has_bias = false};
+void NormGradientAttributes::fields(AttributeVisitor& v) {
+  NormOptions::fields(v);
+  scale_field(v, has_scale);
 }
 
 std::string_view NormGradientOp::name() const {
@@ -680,15 +669,11 @@ Tensor log_softmax(const Operand& x, int axis) {
 
 namespace {
 
-constexpr std::string_view kEpsilonMeaning = "added to the variance, or the mean square, so that it is never zero";
-
-struct ChannelNormAttributes {
-  double epsilon = 1e-5;
-  int channel_axis = 1;
-  void fields(AttributeVisitor& v) {
-    v("epsilon", epsilon, 1e-5, kEpsilonMeaning);
-    v("channel_axis", channel_axis, 1, "the axis of the channels");
-  }
+template <Kind norm>
+struct ChannelNormAttributes : NormOptions {
+  ChannelNormAttributes() : NormOptions(NormOptions::of(norm)) {}
+  ChannelNormAttributes(int channel_axis, double epsilon, std::int64_t groups = 0)
+      : NormOptions{norm, channel_axis, groups, epsilon} {}
 };
 constexpr std::string_view kChannels = "[channels]";
 constexpr Function kBatchNorm = {
@@ -702,13 +687,13 @@ constexpr Function kBatchNorm = {
      .formula = "y = (x - mean) / sqrt(variance + epsilon) · scale + bias",
      .summary = "batch norm as at inference: each channel by a mean and a variance that are given"},
     [](const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& scale, const Tensor& bias,
-       const ChannelNormAttributes& a) {
+       const ChannelNormAttributes<Kind::batch>& a) {
       constexpr std::string_view kName = "batch_norm";
       const auto given = [](const Tensor& v) { return v.defined() ? &v.type() : nullptr; };
       check_inputs(kernels::kernel(kName), kName,
                    std::array{given(x), given(mean), given(variance), given(scale), given(bias)});
       kernels::check_epsilon(kName, a.epsilon);
-      const int axis = normalize_axis(a.channel_axis, x.rank(), kName);
+      const int axis = normalize_axis(a.axis, x.rank(), kName);
       const DType type = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
       const auto weight = [&](std::string_view operand, const Tensor& v) {
         return per_channel(kName, operand, v, x, axis, type);
@@ -720,16 +705,6 @@ constexpr Function kBatchNorm = {
       return cast(y, x.dtype());
     }};
 
-struct GroupNormAttributes {
-  std::int64_t groups = 0;
-  double epsilon = 1e-5;
-  int channel_axis = 1;
-  void fields(AttributeVisitor& v) {
-    v("groups", groups, "how many groups the channels are divided into");
-    v("epsilon", epsilon, 1e-5, kEpsilonMeaning);
-    v("channel_axis", channel_axis, 1, "the axis of the channels");
-  }
-};
 constexpr FunctionOperand kChannelScale = {.name = "scale", .arity = Arity::optional, .shape = kChannels},
                           kChannelBias = {.name = "bias", .arity = Arity::optional, .shape = kChannels};
 constexpr Function kGroupNorm = {
@@ -738,9 +713,9 @@ constexpr Function kGroupNorm = {
      .results = {{"y", "x's shape", "x's type"}},
      .formula = "y = (x - mean) / sqrt(variance + epsilon) · scale + bias",
      .summary = "group norm: each group of channels of each sample by its own mean and variance"},
-    [](const Tensor& x, const Tensor& scale, const Tensor& bias, const GroupNormAttributes& a) {
+    [](const Tensor& x, const Tensor& scale, const Tensor& bias, const ChannelNormAttributes<Kind::group>& a) {
       if (a.groups < 1) throw InvalidArgument("group_norm: {} groups, expected 1 or more", a.groups);
-      return grouped("group_norm", x, scale, bias, a.channel_axis, a.groups, a.epsilon);
+      return grouped("group_norm", x, scale, bias, a);
     }};
 constexpr Function kInstanceNorm = {
     {.name = "instance_norm",
@@ -748,19 +723,19 @@ constexpr Function kInstanceNorm = {
      .results = {{"y", "x's shape", "x's type"}},
      .formula = "y = (x - mean) / sqrt(variance + epsilon) · scale + bias",
      .summary = "instance norm: each channel of each sample by its own mean and variance"},
-    [](const Tensor& x, const Tensor& scale, const Tensor& bias, const ChannelNormAttributes& a) {
-      return grouped("instance_norm", x, scale, bias, a.channel_axis, 0, a.epsilon);
+    [](const Tensor& x, const Tensor& scale, const Tensor& bias, const ChannelNormAttributes<Kind::instance>& a) {
+      return grouped("instance_norm", x, scale, bias, a);
     }};
 
 struct RowNormAttributes {
   std::optional<int> first_axis = {};
-  double epsilon = 1e-5;
+  double epsilon = kernels::kNormEpsilon;
   std::optional<DType> type = {};
   void fields(AttributeVisitor& v) {
-    v("first_axis", first_axis, {},
-      "the first of the axes that are normalised together; the rest follow it; without it those of scale or bias, and "
-      "without these the last");
-    v("epsilon", epsilon, 1e-5, kEpsilonMeaning);
+    static const std::string meaning =
+        std::string(kernels::kFirstAxisMeaning) + "; without it those of scale or bias, and without these the last";
+    v("first_axis", first_axis, {}, meaning);
+    kernels::epsilon_field(v, epsilon);
     v("type", type, {}, kResultTypeMeaning);
   }
 };
@@ -782,19 +757,11 @@ int first_axis_of(std::string_view name, const Tensor& x, const Tensor& scale, c
   return axis < 0 ? axis + x.rank() : axis;
 }
 
+template <class O>
 Tensor row_norm(Kind kind, std::string_view name, const Tensor& x, const Tensor& scale, const Tensor& bias,
                 const RowNormAttributes& a) {
-  std::vector<Tensor> operands{x};
-  if (scale.defined()) operands.push_back(scale);
-  if (bias.defined()) operands.push_back(bias);
-  NormAttributes attributes{.kind = kind,
-                            .axis = first_axis_of(name, x, scale, bias, a.first_axis),
-                            .epsilon = a.epsilon,
-                            .has_scale = scale.defined(),
-                            .has_bias = bias.defined(),
-                            .type = a.type};
-  return apply(kind == Kind::rms ? make_op<RmsNormOp>(attributes) : make_op<LayerNormOp>(attributes),
-               std::move(operands));
+  const int axis = first_axis_of(name, x, scale, bias, a.first_axis);
+  return normed<O>({.kind = kind, .axis = axis, .epsilon = a.epsilon}, x, scale, bias, a.type);
 }
 
 constexpr Function kLayerNorm = {
@@ -804,7 +771,7 @@ constexpr Function kLayerNorm = {
      .formula = "y = (x - mean) / sqrt(variance + epsilon) · scale + bias",
      .summary = "layer norm: each row, over the axes from first_axis on, by its own mean and variance"},
     [](const Tensor& x, const Tensor& scale, const Tensor& bias, const RowNormAttributes& a) {
-      return row_norm(Kind::layer, "layer_norm", x, scale, bias, a);
+      return row_norm<LayerNormOp>(Kind::layer, "layer_norm", x, scale, bias, a);
     }};
 constexpr Function kRmsNorm = {
     {.name = "rms_norm",
@@ -813,14 +780,14 @@ constexpr Function kRmsNorm = {
      .formula = "y = x / sqrt(mean(x²) + epsilon) · scale",
      .summary = "root mean square norm: each row, over the axes from first_axis on, by its own mean square"},
     [](const Tensor& x, const Tensor& scale, const RowNormAttributes& a) {
-      return row_norm(Kind::rms, "rms_norm", x, scale, {}, a);
+      return row_norm<RmsNormOp>(Kind::rms, "rms_norm", x, scale, {}, a);
     }};
 
 }  // namespace
 
 Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& variance, const Operand& scale,
                   const Operand& bias, double epsilon, int channel_axis) {
-  return kBatchNorm(x, mean, variance, scale, bias, {epsilon, channel_axis});
+  return kBatchNorm(x, mean, variance, scale, bias, {channel_axis, epsilon});
 }
 
 Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon) {
@@ -834,10 +801,10 @@ Tensor rms_norm(const Operand& x, const Operand& scale, double epsilon) {
 }
 Tensor group_norm(const Operand& x, const Operand& scale, const Operand& bias, std::int64_t groups, double epsilon,
                   int channel_axis) {
-  return kGroupNorm(x, scale, bias, {groups, epsilon, channel_axis});
+  return kGroupNorm(x, scale, bias, {channel_axis, epsilon, groups});
 }
 Tensor instance_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon, int channel_axis) {
-  return kInstanceNorm(x, scale, bias, {epsilon, channel_axis});
+  return kInstanceNorm(x, scale, bias, {channel_axis, epsilon});
 }
 
 void add_norm_functions(FunctionRows& rows) { rows.add(kBatchNorm, kLayerNorm, kRmsNorm, kGroupNorm, kInstanceNorm); }
@@ -845,22 +812,18 @@ void add_norm_functions(FunctionRows& rows) { rows.add(kBatchNorm, kLayerNorm, k
 void add_norm_ops(OpRows& rows) {
   rows.push_back(op_row<SoftmaxOp>(schema_of_kernel("softmax")));
   rows.push_back(op_row<LogSoftmaxOp>(schema_of_kernel("log_softmax")));
-  rows.push_back(op_row<LayerNormOp>(schema_of_kernel("layer_norm")));
-  rows.push_back(op_row<RmsNormOp>(schema_of_kernel("rms_norm"), {.kind = Kind::rms, .has_bias = false}));
-  rows.push_back(op_row<GroupNormOp>(schema_of_kernel("group_norm"), {.kind = Kind::group, .axis = 1}));
-  rows.push_back(op_row<GroupNormOp>(schema_of_kernel("instance_norm"), {.kind = Kind::instance, .axis = 1}));
+  const auto norm = [](Kind kind) { return NormAttributes{NormOptions::of(kind), true, kind != Kind::rms}; };
+  rows.push_back(op_row<LayerNormOp>(schema_of_kernel("layer_norm"), norm(Kind::layer)));
+  rows.push_back(op_row<RmsNormOp>(schema_of_kernel("rms_norm"), norm(Kind::rms)));
+  rows.push_back(op_row<GroupNormOp>(schema_of_kernel("group_norm"), norm(Kind::group)));
+  rows.push_back(op_row<GroupNormOp>(schema_of_kernel("instance_norm"), norm(Kind::instance)));
   rows.push_back(op_row<SoftmaxGradientOp>(schema_of_kernel("softmax_gradient")));
   rows.push_back(op_row<SoftmaxGradientOp>(schema_of_kernel("log_softmax_gradient"), {.logarithm = true}));
-  rows.push_back(op_row<NormGradientOp>(schema_of_kernel("layer_norm_gradient")));
-  rows.push_back(op_row<NormGradientOp>(schema_of_kernel("rms_norm_gradient"), {.kind = Kind::rms}));
-  rows.push_back(op_row<NormGradientOp>(schema_of_kernel("group_norm_gradient"), {.kind = Kind::group, .axis = 1}));
-  rows.push_back(
-      op_row<NormGradientOp>(schema_of_kernel("instance_norm_gradient"), {.kind = Kind::instance, .axis = 1}));
-  rows.push_back(op_row<NormGradientsOp>(schema_of_kernel("layer_norm_gradients")));
-  rows.push_back(op_row<NormGradientsOp>(schema_of_kernel("rms_norm_gradients"), {.kind = Kind::rms}));
-  rows.push_back(op_row<NormGradientsOp>(schema_of_kernel("group_norm_gradients"), {.kind = Kind::group, .axis = 1}));
-  rows.push_back(
-      op_row<NormGradientsOp>(schema_of_kernel("instance_norm_gradients"), {.kind = Kind::instance, .axis = 1}));
+  for (const Kind kind : {Kind::layer, Kind::rms, Kind::group, Kind::instance}) {
+    const NormGradientAttributes of_norm{NormOptions::of(kind)};
+    rows.push_back(op_row<NormGradientOp>(schema_of_kernel(NormGradientOp(of_norm).name()), of_norm));
+    rows.push_back(op_row<NormGradientsOp>(schema_of_kernel(NormGradientsOp(of_norm).name()), of_norm));
+  }
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 
 #include "graph/op.h"
 #include "kernels/common/element_work.h"
+#include "kernels/norm/norm_options.h"
 #include "ops/patterns.h"
 
 namespace weft {
@@ -91,12 +92,7 @@ class LogSoftmaxOp final : public RowOpOf<LogSoftmaxAttributes, DerivativeInterf
 };
 
 // Of norms, whose operands are x, then scale and bias as far as they are there.
-struct NormAttributes {
-  enum class Kind : std::uint8_t { layer, rms, group, instance };
-  Kind kind = Kind::layer;
-  int axis = -1;            // the first of a row, or that of the channels
-  std::int64_t groups = 0;  // of group norm
-  double epsilon = 1e-5;
+struct NormAttributes : kernels::NormOptions {
   bool has_scale = true, has_bias = true;  // rms has none
   std::optional<DType> type = {};          // of layer and rms
 
@@ -131,9 +127,7 @@ class RmsNormOp final : public RowOpOf<NormAttributes, RewriteInterface, Derivat
 class GroupNormOp final : public RowOpOf<NormAttributes, DerivativeInterface, BatchingInterface> {
  public:
   using RowOpOf::RowOpOf;
-  std::string_view name() const override {
-    return a.kind == NormAttributes::Kind::group ? "group_norm" : "instance_norm";
-  }
+  std::string_view name() const override { return a.kind == kernels::NormKind::group ? "group_norm" : "instance_norm"; }
   kernels::ElementWork element_work(std::size_t weights) const override { return kernels::norm_work(true, weights); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
@@ -180,17 +174,13 @@ class SoftmaxGradientOp final : public OpOf<SoftmaxGradientAttributes, BatchedAl
 };
 
 // Of the norm with the same attributes.
-struct NormGradientAttributes {
-  NormAttributes::Kind kind = NormAttributes::Kind::layer;
-  int axis = -1;
-  std::int64_t groups = 0;
-  double epsilon = 1e-5;
+struct NormGradientAttributes : kernels::NormOptions {
   bool has_scale = true;
 
   void given(const std::vector<bool>& present) { has_scale = present[2]; }
   void normalise(std::string_view op, std::span<const TensorType> inputs);
   void fields(AttributeVisitor& v);
-  NormAttributes of_norm() const;
+  NormAttributes of_norm() const { return {*this, has_scale, false}; }
 };
 
 // The cotangent of a norm's x, of x, the cotangent of the result, and the scale if it is there. It has x's type.

@@ -126,12 +126,8 @@ std::optional<Norm> find(const Term& y, const Shape& shape) {
 Tensor rms_norm(const Tensor& x, int first_axis, const Tensor& scale, double epsilon) {
   std::vector<Tensor> operands{x};
   if (scale.defined()) operands.push_back(scale);
-  return apply(make_op<RmsNormOp>(NormAttributes{.kind = NormAttributes::Kind::rms,
-                                                 .axis = first_axis,
-                                                 .epsilon = epsilon,
-                                                 .has_scale = scale.defined(),
-                                                 .has_bias = false}),
-               std::move(operands));
+  const kernels::NormOptions options{.kind = kernels::NormKind::rms, .axis = first_axis, .epsilon = epsilon};
+  return apply(make_op<RmsNormOp>(NormAttributes{options, scale.defined(), false}), std::move(operands));
 }
 
 }  // namespace
