@@ -10,6 +10,7 @@
 #include "core/checked.h"
 #include "core/format.h"
 #include "core/host_memory.h"
+#include "core/windows.h"
 #include "functions/host_sequence.h"
 #include "graph/graph.h"
 #include "kernels/fft/plan.h"
@@ -451,14 +452,15 @@ constexpr Function kIstft = {
                          to_string(x.type()), onesided ? n_fft / 2 + 1 : n_fft, onesided ? "" : "not ", n_fft);
       }
       if (onesided && a.complex) throw InvalidArgument("istft: a complex signal has no onesided transform");
-      std::int64_t total = 0, end = 0;
+      std::int64_t end = 0;
       const std::int64_t begin = a.center ? n_fft / 2 : 0;
       if (a.length && *a.length < 0) throw InvalidArgument("istft: the length is {}; expected at least 0", *a.length);
-      if (multiply_overflows(frames - 1, f.hop, total) || add_overflows(total, n_fft, total) ||
-          add_overflows(begin, a.length.value_or(0), end)) {
+      const auto extent = windows_extent(frames, f.hop, n_fft);
+      if (!extent || add_overflows(begin, a.length.value_or(0), end)) {
         throw ShapeError("istft: {} frames, {} apart, for a length of {}: they pass 2^63", frames, f.hop,
                          a.length.value_or(0));
       }
+      const std::int64_t total = *extent;
       if (!a.length) end = total - begin;
       const std::int64_t covered = std::max(begin, std::min(end, total));
       if (!f.given.defined() || f.given.on_host()) {

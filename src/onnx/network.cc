@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/windows.h"
 #include "weft/array.h"
 #include "weft/graph.h"
 
@@ -94,14 +95,19 @@ Windows windows_of(const Node& n, const Dims& sizes, const Dims& window) {
     }
   } else if (mode != "VALID") {
     for (int d = 0; d < count; ++d) {
-      const std::int64_t windows = (sizes[d] + w.strides[d] - 1) / w.strides[d];
-      const std::int64_t all =
-          std::max<std::int64_t>((windows - 1) * w.strides[d] + reach(window[d], w.dilations[d]) - sizes[d], 0);
+      const std::int64_t windows = sizes[d] / w.strides[d] + (sizes[d] % w.strides[d] != 0);
+      const std::int64_t all = std::max<std::int64_t>(extent_of(n, w, d, windows, window[d]) - sizes[d], 0);
       w.before[d] = mode == "SAME_UPPER" ? all / 2 : all - all / 2;
       w.after[d] = all - w.before[d];
     }
   }
   return w;
+}
+
+std::int64_t extent_of(const Node& n, const Windows& w, int d, std::int64_t count, std::int64_t window) {
+  if (const auto extent = windows_extent(count, w.strides[d], window, w.dilations[d])) return *extent;
+  n.fail("{} windows of {} elements, {} apart, at every element {} along spatial axis {} pass 2^63", count, window,
+         w.dilations[d], w.strides[d], d);
 }
 
 ConvOptions conv_options(const Node& n, const Shape& x, const Dims& window, bool channels_last) {
@@ -139,15 +145,16 @@ PoolOptions pool_options(const Node& n, const Shape& x, bool channels_last) {
                 .channels_last = channels_last,
                 .count_padding = n.integer("count_include_pad", 0) != 0};
   for (int d = 0; d < count; ++d) {
-    const std::int64_t room = sizes[d] + w.before[d] + w.after[d] - reach(window[d], w.dilations[d]);
-    if (room < 0) {
-      n.fail("a window reaches over {} elements along spatial axis {}, of which there are {} with the padding",
-             reach(window[d], w.dilations[d]), d, room + reach(window[d], w.dilations[d]));
+    const auto fit = fit_windows(sizes[d], window[d], w.strides[d], w.dilations[d], w.before[d], w.after[d]);
+    if (!fit) {
+      n.fail("a window of {} elements, {} apart, or {} elements with a padding of {} and {}, pass 2^63", window[d],
+             w.dilations[d], sizes[d], w.before[d], w.after[d]);
     }
-    std::int64_t windows = room / w.strides[d] + 1;
-    // The last window begins in x or in the padding before it.
-    if (up && room % w.strides[d] != 0 && windows * w.strides[d] < sizes[d] + w.before[d]) ++windows;
-    o.output_sizes.push_back(windows);
+    if (fit->count == 0) {
+      n.fail("a window reaches over {} elements along spatial axis {}, of which there are {} with the padding",
+             fit->reach, d, fit->padded);
+    }
+    o.output_sizes.push_back(up ? windows_rounded_up(*fit, w.strides[d], sizes[d] + w.before[d]) : fit->count);
   }
   return o;
 }

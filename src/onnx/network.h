@@ -38,14 +38,14 @@ int spatial_axes(const Node& n, const Shape& x);
 // auto_pad.
 std::string padding_mode(const Node& n);
 Dims kernel_shape(const Node& n, int count);
-// From the first element of a window to behind its last one.
-inline std::int64_t reach(std::int64_t window, std::int64_t dilation) { return (window - 1) * dilation + 1; }
 struct Windows {
   Dims strides, dilations, before, after;
   bool automatic = false;  // the padding follows from the sizes: auto_pad is not NOTSET
 };
 // By the attributes strides, dilations, pads and auto_pad. `sizes` are those of the spatial axes.
 Windows windows_of(const Node& n, const Dims& sizes, const Dims& window);
+// windows_extent() (core/windows.h) of `count` windows along spatial axis d; an error of the node past 64 bits.
+std::int64_t extent_of(const Node& n, const Windows& w, int d, std::int64_t count, std::int64_t window);
 // Convolutions over the spatial axes of x by windows of these sizes, which kernel_shape must have.
 ConvOptions conv_options(const Node& n, const Shape& x, const Dims& window, bool channels_last = false);
 // conv() with the filter's spatial axes behind the first two.

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/windows.h"
 #include "onnx/network.h"
 #include "onnx/write.h"
 #include "weft/array.h"
@@ -38,7 +39,7 @@ Tensors conv_transpose(const Node& n) {
   o.strides = given.strides, o.dilations = given.dilations, o.groups = n.integer("group", 1);
   for (int d = 0; d < count; ++d) {
     const std::int64_t stride = given.strides[d];
-    const std::int64_t all = (sizes[d] - 1) * stride + more[d] + reach(window[d], given.dilations[d]);
+    const std::int64_t all = extent_of(n, given, d, sizes[d], window[d]) + more[d];
     if (wanted.empty() && !same) {
       o.padding.push_back(given.before[d]);
       o.output_sizes.push_back(all - given.before[d] - given.after[d]);
@@ -148,7 +149,7 @@ Tensors max_unpool(const Node& n) {
   const Windows w = windows_of(n, sizes_from(x.shape(), 2, count), window);
   Dims sizes;
   for (int d = 0; d < count; ++d) {
-    sizes.push_back((x.shape()[2 + d] - 1) * w.strides[d] + window[d] - w.before[d] - w.after[d]);
+    sizes.push_back(extent_of(n, w, d, x.shape()[2 + d], window[d]) - w.before[d] - w.after[d]);
   }
   Tensor y = weft::max_unpool(x, cast(n.in(1) % element_count(sizes), DType::i32), sizes);
   if (!n.has(2)) return {y};
@@ -479,6 +480,13 @@ std::string conv_node(const Written& w) {
   }
   return channels_back(w, w.cast(sum, DType::i32, w.result().dtype));
 }
+// windows_extent() of the operation's windows.
+std::int64_t extent_of(const Written& w, std::int64_t count, std::int64_t stride, std::int64_t window,
+                       std::int64_t dilation) {
+  if (const auto extent = windows_extent(count, stride, window, dilation)) return *extent;
+  w.lacks("windows that pass 2^63");
+}
+
 ValueNames conv_written(const Written& w) {
   const DType type = w.result().dtype;
   const bool plain = !w.flag("channels_last") && w.dtype(0) == w.dtype(1) && w.dtype(0) == type && is_floating(type) &&
@@ -499,7 +507,7 @@ std::string conv_transpose_written(const Written& w) {
   Ints before, after, more(window.size(), 0), pads(2 * (window.size() + 2), 0);
   bool pads_more = false;
   for (std::size_t d = 0; d < window.size(); ++d) {
-    const std::int64_t all = (sizes[d] - 1) * strides[d] + (window[d] - 1) * dilations[d] + 1;
+    const std::int64_t all = extent_of(w, sizes[d], strides[d], window[d], dilations[d]);
     // All that is there is computed; what is left out or missing around it comes off or is added, as zeros.
     before.push_back(std::clamp<std::int64_t>(given[d], 0, all));
     const std::int64_t behind = all - given[d] - out[d];
@@ -569,12 +577,13 @@ PoolWindows pool_windows(const Written& w) {
   p.before = axis_numbers(w, "padding", count, 0);
   const Ints given = w.integers("padding_after").empty() ? p.before : w.integers("padding_after");
   for (std::size_t d = 0; d < sizes.size(); ++d) {
-    const std::int64_t reaches = (p.window[d] - 1) * p.dilations[d] + 1;
-    const std::int64_t behind = (out[d] - 1) * p.strides[d] + reaches - sizes[d] - p.before[d];
+    const std::int64_t reaches = extent_of(w, 1, 1, p.window[d], p.dilations[d]);
+    const std::int64_t behind =
+        extent_of(w, out[d], p.strides[d], p.window[d], p.dilations[d]) - sizes[d] - p.before[d];
     p.counts_more |= behind > given[d];
     const std::int64_t after = std::max<std::int64_t>(behind, 0);
-    if (out[d] == 0 || p.before[d] < 0 || p.before[d] >= reaches || after >= reaches ||
-        (sizes[d] + p.before[d] + after - reaches) / p.strides[d] + 1 != out[d]) {
+    const auto fit = fit_windows(sizes[d], p.window[d], p.strides[d], p.dilations[d], p.before[d], after);
+    if (out[d] == 0 || p.before[d] < 0 || p.before[d] >= reaches || after >= reaches || !fit || fit->count != out[d]) {
       w.lacks("windows outside of the operand");
     }
     p.after.push_back(behind > given[d] ? after
@@ -722,7 +731,7 @@ std::string fold_written(const Written& w) {
     const std::int64_t n = w.shape()[2 + d], k = w.shape()[2 + count + d];
     window.push_back(n);
     elements *= n, places *= k;
-    after.push_back((k - 1) * strides[at] + (n - 1) * dilations[at] + 1 - before[at] - sizes[at]);
+    after.push_back(extent_of(w, k, strides[at], n, dilations[at]) - before[at] - sizes[at]);
     // What windows do not reach, fewer elements than a step, is left over.
     if (before[at] < 0 || after[at] <= -strides[at]) w.lacks("windows that are not those of the whole");
     after[at] = std::max<std::int64_t>(after[at], 0);

@@ -115,14 +115,14 @@ Dims ConvOp::sizes(const TensorType& x, const TensorType& second, const ConvGeom
   switch (a.kind) {
     case ConvKind::conv:
       for (int d = 0; d < g.spatial; ++d) {
-        const std::int64_t reach = (w[2 + d] - 1) * g.options.dilations[d] + 1;
-        const std::int64_t padded = g.x[2 + d] + g.options.before[d] + g.after[d];
-        if (padded < reach || w[2 + d] == 0) {
+        const WindowFit fit = kernels::fit_windows_along(name(), d, g.x[2 + d], w[2 + d], g.options.strides[d],
+                                                         g.options.dilations[d], g.options.before[d], g.after[d]);
+        if (fit.count == 0 || w[2 + d] == 0) {
           throw ShapeError(
               "conv: filter {} reaches over {} elements along spatial axis {}, x {} has {} with its padding",
-              weft::to_string(w), reach, d, weft::to_string(x.shape), padded);
+              weft::to_string(w), fit.reach, d, weft::to_string(x.shape), fit.padded);
         }
-        sizes.push_back((padded - reach) / g.options.strides[d] + 1);
+        sizes.push_back(fit.count);
       }
       return sizes;
     case ConvKind::transpose: {
@@ -131,8 +131,9 @@ Dims ConvOp::sizes(const TensorType& x, const TensorType& second, const ConvGeom
       sizes = a.output_sizes;
       if (sizes.empty()) {
         for (int d = 0; d < g.spatial; ++d) {
-          sizes.push_back((g.x[2 + d] - 1) * g.options.strides[d] + (w[2 + d] - 1) * g.options.dilations[d] + 1 -
-                          g.options.before[d] - g.after[d] + more[d]);
+          const std::int64_t extent = kernels::windows_extent_along(name(), d, g.x[2 + d], g.options.strides[d],
+                                                                    w[2 + d], g.options.dilations[d]);
+          sizes.push_back(extent - g.options.before[d] - g.after[d] + more[d]);
         }
       }
       if (sizes.rank() != g.spatial || std::ranges::any_of(sizes, [](std::int64_t n) { return n < 0; })) {
@@ -291,9 +292,9 @@ struct Convolutions {
     ConvAttributes attributes = of_kind(ConvKind::conv);
     attributes.padding_after = {};
     for (int d = 0; d < g.spatial; ++d) {
-      const std::int64_t reach = (w.shape()[2 + d] - 1) * g.options.dilations[d] + 1;
-      attributes.padding_after.push_back((wanted[d] - 1) * g.options.strides[d] + reach - g.x[2 + d] -
-                                         g.options.before[d]);
+      const std::int64_t extent = kernels::windows_extent_along(name_of(a.kind), d, wanted[d], g.options.strides[d],
+                                                                w.shape()[2 + d], g.options.dilations[d]);
+      attributes.padding_after.push_back(extent - g.x[2 + d] - g.options.before[d]);
     }
     return made(std::move(attributes), x, w, like);
   }

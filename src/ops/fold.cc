@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/checked.h"
 #include "core/format.h"
 #include "graph/graph.h"
 #include "kernels/common/spatial.h"
@@ -43,17 +42,13 @@ Windows windows_of(std::string_view op, const Shape& sizes, const Shape& window,
                 ? w.before
                 : kernels::numbers_of_axes(op, "padding_after", o.padding_after, Dims::filled(spatial, 0), 0);
   for (int d = 0; d < spatial; ++d) {
-    std::int64_t reach = 0, padded = 0;
-    if (multiply_overflows(window[d] - 1, w.dilations[d], reach) || add_overflows(reach, 1, reach) ||
-        add_overflows(sizes[d], w.before[d] + w.after[d], padded)) {
-      throw ShapeError("{}: along spatial axis {} a window of {} elements, or {} with its padding, passes 2^63", op, d,
-                       window[d], sizes[d]);
-    }
-    if (padded < reach) {
+    const WindowFit fit =
+        kernels::fit_windows_along(op, d, sizes[d], window[d], w.strides[d], w.dilations[d], w.before[d], w.after[d]);
+    if (fit.count == 0) {
       throw ShapeError("{}: a window reaches over {} elements along spatial axis {}, which has {} with its padding", op,
-                       reach, d, padded);
+                       fit.reach, d, fit.padded);
     }
-    w.places.push_back((padded - reach) / w.strides[d] + 1);
+    w.places.push_back(fit.count);
   }
   w.columns = element_count(w.places);
   return w;
@@ -98,7 +93,7 @@ Derivatives FoldOp::vjp(const Differentiated& node, std::span<const Tensor> g) c
     const std::int64_t stride = number(a.options.strides, d, 1), dilation = number(a.options.dilations, d, 1);
     const std::int64_t before = number(a.options.before, d, 0);
     // As many elements as the windows reach over, those outside of the image being 0.
-    const std::int64_t reach = (places - 1) * stride + (window - 1) * dilation + 1;
+    const std::int64_t reach = kernels::windows_extent_along("fold", d, places, stride, window, dilation);
     std::vector<std::int64_t> front(static_cast<std::size_t>(x.rank()), 0), behind = front;
     front[static_cast<std::size_t>(2 + d)] = before;
     behind[static_cast<std::size_t>(2 + d)] = std::max<std::int64_t>(0, reach - before - a.sizes[d]);

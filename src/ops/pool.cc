@@ -80,24 +80,20 @@ Geometry geometry(const PoolAttributes& o, const Dims& x) {
     return g;
   }
   for (int d = 0; d < spatial; ++d) {
-    const std::int64_t reach = (g.options.window[d] - 1) * g.options.dilations[d] + 1;
     const std::int64_t before = g.options.before[d], after = g.options.after[d], stride = g.options.strides[d];
-    if (before >= reach || after >= reach) {
+    const WindowFit fit =
+        kernels::fit_windows_along(op, d, x[d], g.options.window[d], stride, g.options.dilations[d], before, after);
+    if (before >= fit.reach || after >= fit.reach) {
       throw InvalidArgument(
           "{}: padding of {} and {} around spatial axis {}, where a window reaches over {} elements "
           "and would lie in the padding alone",
-          op, before, after, d, reach);
+          op, before, after, d, fit.reach);
     }
-    const std::int64_t more = x[d] + before + after - reach;
-    std::int64_t size = more < 0 ? 0 : more / stride + 1;
-    if (o.ceil_mode) {
-      const bool also = more < 0 ? more > -stride : more % stride != 0;
-      if (also && size * stride < x[d] + before) ++size;
-    }
+    const std::int64_t size = o.ceil_mode ? windows_rounded_up(fit, stride, x[d] + before) : fit.count;
     if (size == 0) {
       throw ShapeError(
-          "{}: a window reaches over {} elements along spatial axis {}, of {} there are {} with the padding", op, reach,
-          d, to_string(x), more + reach);
+          "{}: a window reaches over {} elements along spatial axis {}, of {} there are {} with the padding", op,
+          fit.reach, d, to_string(x), fit.padded);
     }
     g.sizes.push_back(size);
   }

@@ -6,6 +6,7 @@
 #include "core/checked.h"
 #include "core/error_context.h"
 #include "core/format.h"
+#include "core/windows.h"
 #include "graph/graph.h"
 #include "ops/fold.h"
 #include "ops/function_row.h"
@@ -185,12 +186,13 @@ void WindowsAttributes::normalise(std::string_view op, std::span<const TensorTyp
 
 Layout WindowsOp::layout_of(const Layout& x) const {
   const std::int64_t n = x.shape[a.axis], stride = x.strides[a.axis];
-  std::int64_t reach = 0;
-  if (a.size < 1 || a.step < 1 || a.dilation < 1 || multiply_overflows(a.size - 1, a.dilation, reach) || reach >= n) {
+  const bool counts = a.size >= 1 && a.step >= 1 && a.dilation >= 1;
+  const auto fit = counts ? fit_windows(n, a.size, a.step, a.dilation) : std::nullopt;
+  if (!fit || fit->count == 0) {
     throw ShapeError("windows: of {} elements, {} apart, at every element {} along axis {} of {}", a.size, a.dilation,
                      a.step, a.axis, weft::to_string(x.shape));
   }
-  const std::int64_t places = (n - reach - 1) / a.step + 1;
+  const std::int64_t places = fit->count;
   Layout y = x;
   y.shape[a.axis] = a.size;
   y.strides[a.axis] = a.size > 1 ? stride * a.dilation : stride;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <format>
 
+#include "core/windows.h"
 #include "webnn/message.h"
 #include "webnn/op_rows.h"
 #include "webnn/row_checks.h"
@@ -88,19 +89,21 @@ Sizes shape_of(const Image& image, bool last) {
               : Sizes{image.batch, image.channels, image.sizes[0], image.sizes[1]};
 }
 
-// From the first element of a window to behind its last one, at most 2⁶².
+// From the first element of a window, or of several, to behind the last one; at most 2⁶², which is past every size.
+constexpr std::int64_t kFar = std::int64_t{1} << 62;
 std::int64_t reach(std::int64_t window, std::int64_t dilation) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 62;
-  return window - 1 > kMost / dilation ? kMost : (window - 1) * dilation + 1;
+  return std::min(window_reach(window, dilation).value_or(kFar), kFar);
+}
+std::int64_t extent(std::int64_t count, std::int64_t stride, std::int64_t window, std::int64_t dilation) {
+  return std::min(windows_extent(count, stride, window, dilation).value_or(kFar), kFar);
 }
 
 // How many windows there are along each axis: (input - window + padding) / stride + 1, rounded down or up.
 Dims window_counts(const Windows& w, const Dims& input, const Dims& window, bool up) {
   Dims counts;
   for (int d = 0; d < 2; ++d) {
-    const std::int64_t room = input[d] + w.before[d] + w.after[d] - reach(window[d], w.dilations[d]);
-    const std::int64_t whole = room + (up ? w.strides[d] - 1 : 0);
-    counts.push_back(whole < 0 ? 0 : whole / w.strides[d] + 1);
+    const auto fit = fit_windows(input[d], window[d], w.strides[d], w.dilations[d], w.before[d], w.after[d]);
+    counts.push_back(fit ? fit->count + (up && fit->partial) : 0);
   }
   return counts;
 }
@@ -164,8 +167,7 @@ Tensors conv2d(const Call& c, const Operand& image, const Operand& weights, cons
   // conv() counts windows by the padding, of which there is as much as the last one reaches over; less than none cuts
   // off elements that no window reaches.
   for (int d = 0; d < 2; ++d) {
-    const std::int64_t end = (output.sizes[d] - 1) * w.strides[d] + reach(window[d], w.dilations[d]);
-    w.after[d] = end - input.sizes[d] - w.before[d];
+    w.after[d] = extent(output.sizes[d], w.strides[d], window[d], w.dilations[d]) - input.sizes[d] - w.before[d];
   }
   ConvOptions options;
   options.strides = w.strides, options.dilations = w.dilations;
@@ -198,7 +200,7 @@ Tensors conv_transpose2d(const Call& c, const Operand& image, const Operand& wei
   for (int d = 0; d < 2; ++d) {
     const auto at = static_cast<std::size_t>(d);
     const std::int64_t least =
-        (input.sizes[d] - 1) * w.strides[d] + reach(window[d], w.dilations[d]) - w.before[d] - w.after[d];
+        extent(input.sizes[d], w.strides[d], window[d], w.dilations[d]) - w.before[d] - w.after[d];
     if (!sized && more[at] >= w.strides[d]) {
       c.fail("outputPadding is {}; expected numbers below the strides, {}", to_string(more),
              to_string(to_sizes(w.strides)));

@@ -21,4 +21,20 @@ Dims numbers_of_axes(std::string_view kernel, std::string_view what, const Dims&
   return given;
 }
 
+WindowFit fit_windows_along(std::string_view kernel, int axis, std::int64_t elements, std::int64_t size,
+                            std::int64_t stride, std::int64_t dilation, std::int64_t before, std::int64_t after) {
+  if (const auto fit = fit_windows(elements, size, stride, dilation, before, after)) return *fit;
+  throw ShapeError(
+      "{}: along spatial axis {} a window of {} elements, {} apart, or {} elements with a padding of {} and {}, passes "
+      "2^63",
+      kernel, axis, size, dilation, elements, before, after);
+}
+
+std::int64_t windows_extent_along(std::string_view kernel, int axis, std::int64_t count, std::int64_t stride,
+                                  std::int64_t size, std::int64_t dilation) {
+  if (const auto extent = windows_extent(count, stride, size, dilation)) return *extent;
+  throw ShapeError("{}: {} windows of {} elements, {} apart, at every element {} along spatial axis {} pass 2^63",
+                   kernel, count, size, dilation, stride, axis);
+}
+
 }  // namespace weft::kernels

@@ -23,9 +23,6 @@ std::int64_t modulo(std::int64_t a, std::int64_t n) { return (a % n + n) % n; }
 std::int64_t scaled_down(std::int64_t i, std::int64_t a, std::int64_t b) { return i * a / b; }
 std::int64_t scaled_up(std::int64_t i, std::int64_t a, std::int64_t b) { return (i * a + b - 1) / b; }
 
-// Positions stay far from the ends of 64 bits.
-constexpr std::int64_t kMost = std::int64_t{1} << 31;
-
 std::vector<PoolAxis> axes_of(std::string_view kernel, const View& x, const View& y, const PoolOptions& o,
                               bool backward) {
   const char* const names[] = {backward ? "dx" : "x", backward ? "dy" : "y"};
@@ -63,7 +60,7 @@ std::vector<PoolAxis> axes_of(std::string_view kernel, const View& x, const View
                     .after = after[d],
                     .adaptive = o.adaptive,
                     .count_padding = o.count_padding});
-    if (axes.back().x_size >= kMost || axes.back().y_size >= kMost) {
+    if (axes.back().x_size >= kFarthest || axes.back().y_size >= kFarthest) {
       throw Unsupported("{}: {} is {} and {} is {}; sizes of spatial axes are less than 2^31", kernel, names[0],
                         to_string(x.shape()), names[1], to_string(y.shape()));
     }
@@ -85,7 +82,7 @@ void check_indices(std::string_view kernel, const View& x, const View& like, con
   std::int64_t positions = 1;
   for (int d = PoolProblem::kSpatial; d < x.rank(); ++d) {
     positions *= std::max<std::int64_t>(x.shape()[d], 1);
-    if (positions >= kMost) {
+    if (positions >= kFarthest) {
       throw InvalidArgument("{}: {} has more positions than an i32 can tell", kernel, to_string(x.shape()));
     }
   }
