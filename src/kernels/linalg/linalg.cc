@@ -190,7 +190,7 @@ void lu_small(gpu::Commands& commands, const View& a, const View& lu, const View
               const View& info) {
   const bool by_subgroup = fits_subgroup(commands.device().capabilities(), lu);
   Call call(commands, by_subgroup ? "lu_subgroup" : "lu_small");
-  call.include("linalg_common");
+  call.include("linalg_common").include("lu_pivot");
   const bool in_place = is_same(a, lu);
   const Batch batch(call, batch_of(lu));
   if (in_place) {
@@ -245,7 +245,7 @@ void lu_panel(gpu::Commands& commands, const View& panel, const View& lu, const 
   const std::int64_t width = std::min<std::int64_t>(software ? 4 : 8, (is_complex(lu) ? 32 : 64) / slots);
   const bool in_registers = width > 0;
   Call call(commands, in_registers ? "lu_panel_registers" : "lu_panel");
-  call.include("linalg_common");
+  call.include("linalg_common").include("lu_pivot").include("lu_panel_common");
   const Batch batch(call, batch_of(lu));
   call.read_write("panel", panel).write("pivots", pivots);
   add_list(call, batch, "pivots", pivots);

@@ -3,7 +3,6 @@
   registers, `slots` rows of them in each thread, and what they take from the panel's other columns follows.
 
   options:
-    first: flag
     size: number
     slots: 1, 2, 4, 8, 16, 32, 64
     width: 1, 2, 4, 8
@@ -12,10 +11,8 @@
 var<workgroup> pivot_row: array<value, {{ width }}>;
 var<workgroup> upper_row: array<value, {{ width }}>;
 var<workgroup> exchanged: array<u32, {{ width }}>;
-var<workgroup> best: array<f32, {{ threads }}>;
-var<workgroup> best_row: array<u32, {{ threads }}>;
-var<workgroup> part_best: array<f32, 32>;
-var<workgroup> part_row: array<u32, 32>;
+var<workgroup> best: array<Pivot, {{ threads }}>;
+var<workgroup> part_best: array<Pivot, 32>;
 var<workgroup> unit: array<value, {{ width * width }}>;  // l of the rows of these columns
 var<workgroup> beside: array<value, {{ width * size }}>;  // u of the rows of these columns, in the columns after them
 
@@ -41,42 +38,22 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     for (var w = 0u; w < {{ width }}u; w++) {
       let k = first + w;
       if (k < steps) {
-        var most = -1.0;
-        var at = k;
+        var own = Pivot(-1.0, k);
 {% for t in range(slots) %}
         if (lid + {{ t * threads }}u >= k && lid + {{ t * threads }}u < p.m) {
-          let v = size_of(r{{ t }}_0);
-          if (v > most) {
-            most = v;
-            at = lid + {{ t * threads }}u;
-          }
+          own = larger_pivot(own, Pivot(size_of(r{{ t }}_0), lid + {{ t * threads }}u));
         }
 {% endfor %}
-        best[lid] = most;
-        best_row[lid] = at;
+        best[lid] = own;
         workgroupBarrier();
         if (lid < 32u) {
-          for (var i = lid + 32u; i < {{ threads }}u; i += 32u) {
-            let v = best[i];
-            if (v > most || (v == most && best_row[i] < at)) {
-              most = v;
-              at = best_row[i];
-            }
-          }
-          part_best[lid] = most;
-          part_row[lid] = at;
+          for (var i = lid + 32u; i < {{ threads }}u; i += 32u) { own = larger_pivot(own, best[i]); }
+          part_best[lid] = own;
         }
         workgroupBarrier();
-        most = -1.0;
-        var pivot = k;
-        for (var i = 0u; i < 32u; i++) {
-          let v = part_best[i];
-          let row = part_row[i];
-          if (v > most || (v == most && row < pivot)) {
-            most = v;
-            pivot = row;
-          }
-        }
+        var chosen = Pivot(-1.0, k);
+        for (var i = 0u; i < 32u; i++) { chosen = larger_pivot(chosen, part_best[i]); }
+        let pivot = chosen.row;
         // Row k is in slot 0 of thread k.
 {% for t in range(slots) %}
         if (lid + {{ t * threads }}u == pivot) {
@@ -109,9 +86,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
           }
         }
-        let d = pivot_row[0];
-        if (size_of(d) == 0.0 && zero == 0u) { zero = k + 1u; }
-        let factor = inverse(d);
+        let factor = pivot_factor(pivot_row[0], k, &zero);
 {% for t in range(slots) %}
         let below{{ t }} = lid + {{ t * threads }}u > k;
         if (below{{ t }}) { r{{ t }}_0 = product(r{{ t }}_0, factor); }
@@ -214,12 +189,5 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     storageBarrier();
     workgroupBarrier();
   }
-  if (lid == 0u && live) {
-    let at = at_info(c);
-{% if first %}
-    store_info(at, i32(select(0u, p.row + zero, zero != 0u)));
-{% else %}
-    if (zero != 0u && load_info(at) == 0) { store_info(at, i32(p.row + zero)); }
-{% endif %}
-  }
+  if (lid == 0u && live) { store_zero(at_info(c), zero); }
 }

@@ -14,8 +14,7 @@
 const kPitch = {{ pitch }}u;
 var<workgroup> s: array<value, {{ rows * pitch }}>;
 var<workgroup> order: array<u32, {{ rows }}>;
-var<workgroup> best: array<f32, {{ scanners }}>;
-var<workgroup> best_row: array<u32, {{ scanners }}>;
+var<workgroup> best: array<Pivot, {{ scanners }}>;
 
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
@@ -39,28 +38,16 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   for (var k = 0u; k < p.steps; k++) {
     workgroupBarrier();
     if (lid < {{ scanners }}u) {
-      var most = -1.0;
-      var at = k;
+      var own = Pivot(-1.0, k);
       for (var i = k + lid; i < p.m; i += {{ scanners }}u) {
-        let v = size_of(s[i * kPitch + k]);
-        if (v > most) {
-          most = v;
-          at = i;
-        }
+        own = larger_pivot(own, Pivot(size_of(s[i * kPitch + k]), i));
       }
-      best[lid] = most;
-      best_row[lid] = at;
+      best[lid] = own;
     }
     workgroupBarrier();
-    var pivot = k;
-    var most = -1.0;
-    for (var t = 0u; t < {{ scanners }}u; t++) {
-      let row = best_row[t];
-      if (best[t] > most || (best[t] == most && row < pivot)) {
-        most = best[t];
-        pivot = row;
-      }
-    }
+    var chosen = Pivot(-1.0, k);
+    for (var t = 0u; t < {{ scanners }}u; t++) { chosen = larger_pivot(chosen, best[t]); }
+    let pivot = chosen.row;
     if (pivot != k) {
       for (var j = lid; j < p.n; j += {{ threads }}u) {
         let upper = s[k * kPitch + j];
@@ -75,9 +62,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     }
     if (lid == 0u && last) { store_pivots(at_pivots(c) + k * p.pivots_step, i32(pivot)); }
     workgroupBarrier();
-    let d = s[k * kPitch + k];
-    if (size_of(d) == 0.0 && zero == 0u) { zero = k + 1u; }
-    let r = inverse(d);
+    let r = pivot_factor(s[k * kPitch + k], k, &zero);
     for (var i = k + 1u + ty; i < p.m; i += {{ threads // width }}u) {
       let x = product(s[i * kPitch + k], r);
       for (var j = k + 1u + tx; j < p.n; j += {{ width }}u) { s[i * kPitch + j] -= product(x, s[k * kPitch + j]); }

@@ -55,8 +55,7 @@ fn main(@builtin(subgroup_invocation_id) lane: u32, @builtin(workgroup_id) wg: v
   if (place == {{ k }}u) { place = chosen >> 8u; } else if (place == chosen >> 8u) { place = {{ k }}u; }
   below = below && place > {{ k }}u;
   d = subgroupShuffle(r{{ k }}, chosen & 0xffu);
-  if (size_of(d) == 0.0 && zero == 0u) { zero = {{ k + 1 }}u; }
-  x = product(r{{ k }}, inverse(d));
+  x = product(r{{ k }}, pivot_factor(d, {{ k }}u, &zero));
   if (below) { r{{ k }} = x; }
 {% for j in range(k + 1, columns) %}
   d = subgroupShuffle(r{{ j }}, chosen & 0xffu);
