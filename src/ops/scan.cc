@@ -220,7 +220,7 @@ void add_scan_ops(OpRows& rows) {
 
 namespace {
 
-constexpr std::string_view kScans[] = {"sum", "prod", "max", "min", "log_sum_exp"}, kScanType = "x's type; bool: i32";
+constexpr std::string_view kScanType = "x's type; bool: i32";
 
 // The errors of the C++ function name the operation, and so it does not call this.
 struct ScanFunctionAttributes {
@@ -228,7 +228,7 @@ struct ScanFunctionAttributes {
   int axis = -1;
   kernels::ScanOptions options = {};
   void fields(AttributeVisitor& v) {
-    v("op", op, ScanKind::sum, kScans, "what the elements are combined by");
+    v("op", op, ScanKind::sum, kernels::kScanKinds, "what the elements are combined by");
     v("axis", axis, -1, "the axis along which it goes");
     options.fields(v);
   }

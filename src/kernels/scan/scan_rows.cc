@@ -7,8 +7,12 @@
 namespace weft::kernels {
 
 std::string_view scan_name(ScanKind op) {
-  constexpr std::string_view kNames[] = {"scan_sum", "scan_prod", "scan_max", "scan_min", "scan_log_sum_exp"};
-  return kNames[static_cast<int>(op)];
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const std::string_view kind : kScanKinds) all.push_back(std::format("scan_{}", kind));
+    return all;
+  }();
+  return names[static_cast<std::size_t>(op)];
 }
 
 void add_scan_rows(TableRows& rows) {
