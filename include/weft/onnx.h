@@ -75,7 +75,7 @@ struct Description {
   std::vector<Port> inputs = {}, outputs = {};  // inputs without those that have initializers
   std::vector<OperatorUse> operators = {};
   std::vector<std::string> files = {};             // beside the model, in which it has weights (external data)
-  std::uint64_t parameters = 0, weight_bytes = 0;  // of initializers
+  std::uint64_t parameters = 0, weight_bytes = 0;  // of initializers and constants
   std::uint64_t external_bytes = 0;                // of those, in other files
   // What else keeps the model from running here, or from running on a GPU alone: types, versions.
   std::vector<std::string> problems = {}, remarks = {};

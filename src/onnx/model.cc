@@ -19,6 +19,42 @@
 
 namespace weft::onnx {
 
+namespace {
+
+std::string names_of(std::span<const Port> ports) {
+  std::string names;
+  for (const Port& port : ports) names += std::format("{}'{}'", names.empty() ? "" : ", ", port.name);
+  return names.empty() ? "none" : names;
+}
+
+// The inputs of a graph that a value of it follows from; of one that is none of its own, all of them.
+std::vector<std::string_view> inputs_behind(const GraphProto& graph, std::span<const Port> inputs,
+                                            std::string_view id) {
+  std::set<std::string_view> needed{id};
+  const auto need = [&](const auto& self, std::span<const NodeProto> nodes) -> void {
+    for (const NodeProto& node : nodes) {
+      needed.insert(node.inputs.begin(), node.inputs.end());
+      for (const AttributeProto& a : node.attributes) {
+        for (const auto& inside : a.graphs) self(self, inside->nodes);
+      }
+    }
+  };
+  bool is_own = false;
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    const NodeProto& node = graph.nodes[i];
+    if (std::ranges::none_of(node.outputs, [&](const std::string& name) { return needed.contains(name); })) continue;
+    is_own = true;
+    need(need, std::span(&node, 1));
+  }
+  std::vector<std::string_view> names;
+  for (const Port& port : inputs) {
+    if (!is_own || needed.contains(port.name)) names.push_back(port.name);
+  }
+  return names;
+}
+
+}  // namespace
+
 struct Model::Impl {
   Source source;
   Options options;
@@ -114,9 +150,7 @@ struct Model::Impl {
       }
     }
     for (const auto& [name, value] : by_name) {
-      std::string known;
-      for (const Port& port : description.inputs) known += std::format("{}'{}'", known.empty() ? "" : ", ", port.name);
-      throw InvalidArgument("onnx: no input is called '{}'; there are {}", name, known.empty() ? "none" : known);
+      throw InvalidArgument("onnx: no input is called '{}'; there are {}", name, names_of(description.inputs));
     }
     return all;
   }
@@ -125,12 +159,16 @@ struct Model::Impl {
     Graph made(source.model.graph.name);
     Known known;
     std::map<std::string, std::pair<std::int64_t, std::string>> names;
-    std::set<std::string_view> used;
     std::vector<std::pair<std::string, Tensor>> inputs;
+    const auto refuse_unknown = [&](std::string_view name) {
+      if (std::ranges::find(description.inputs, name, &Port::name) == description.inputs.end())
+        throw InvalidArgument("onnx: no input is called '{}'; there are {}", name, names_of(description.inputs));
+    };
+    for (const NamedShape& s : shapes) refuse_unknown(s.name);
+    for (const NamedTensor& c : constants) refuse_unknown(c.name);
     for (const Port& port : description.inputs) {
       const auto constant = std::ranges::find(constants, port.name, &NamedTensor::name);
       if (constant != constants.end()) {
-        used.insert(port.name);
         check(port, constant->tensor, names);
         const auto bytes = std::make_shared<std::vector<std::byte>>(byte_size(constant->tensor.type()));
         constant->tensor.read_bytes(*bytes);
@@ -143,7 +181,6 @@ struct Model::Impl {
       }
       Shape shape;
       if (const auto given = std::ranges::find(shapes, port.name, &NamedShape::name); given != shapes.end()) {
-        used.insert(port.name);
         shape = given->shape;
       } else {
         if (!port.shape) throw InvalidArgument("onnx: the shape of input '{}' is missing", port.name);
@@ -157,11 +194,6 @@ struct Model::Impl {
       check(port, inputs.back().second, names);
       known.tensors.emplace(port.name, TensorType{*port.dtype, shape});
     }
-    const auto refuse_unknown = [&](std::string_view name) {
-      if (!used.contains(name)) throw InvalidArgument("onnx: no input is called '{}'", name);
-    };
-    for (const NamedShape& s : shapes) refuse_unknown(s.name);
-    for (const NamedTensor& c : constants) refuse_unknown(c.name);
     for (const auto& [name, tensor] : source.resident) known.tensors.emplace(name, tensor.type());
     Tracer tracer(source, made, known);
     for (const auto& [name, tensor] : source.resident) tracer.add_input(name, tensor);
@@ -176,7 +208,14 @@ struct Model::Impl {
         made.output(name, values[i].tensor);
       }
     } catch (const NeedsElements& needed) {
-      throw Unsupported("onnx: what the graph is like depends on the elements of '{}', which a run reads", needed.id);
+      std::string names;
+      for (const std::string_view name : inputs_behind(source.model.graph, description.inputs, needed.id))
+        names += std::format("{}'{}'", names.empty() ? "" : ", ", name);
+      throw Unsupported("onnx: what the graph is like depends on the elements of '{}', which a run reads{}", needed.id,
+                        names.empty() ? ""
+                                      : std::format("; give the inputs that these follow from ({}) as constants: -i "
+                                                    "NAME=VALUE of weft graph, constants of graph()",
+                                                    names));
     }
     return made;
   }
@@ -215,10 +254,8 @@ struct Model::Impl {
     for (const NamedTensor& output : outputs) {
       const auto port = std::ranges::find(description.outputs, output.name, &Port::name);
       if (port == description.outputs.end()) {
-        std::string known;
-        for (const Port& p : description.outputs) known += std::format("{}'{}'", known.empty() ? "" : ", ", p.name);
         throw InvalidArgument("onnx: no output is called '{}'; there are {}", output.name,
-                              known.empty() ? "none" : known);
+                              names_of(description.outputs));
       }
       Tensor& tensor = all.outputs[static_cast<std::size_t>(port - description.outputs.begin())];
       if (tensor.defined()) throw InvalidArgument("onnx: output '{}' is given twice", output.name);

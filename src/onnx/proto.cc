@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 
+#include "core/utf8.h"
 #include "onnx/wire.h"
 
 namespace weft::onnx {
@@ -465,7 +467,41 @@ std::int64_t version_of(const Opsets& opsets, std::string_view domain) {
   return found != opsets.end() ? found->second : domain.empty() ? 0 : 1;
 }
 
-ModelProto parse_model(Bytes bytes) {
+namespace {
+
+// What a file is that is none of ONNX, by its first bytes; nothing for what is not known.
+std::string_view other_format(Bytes bytes) {
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  constexpr std::pair<std::string_view, std::string_view> kBegins[] = {
+      {"\x93NUMPY", "an array of NumPy (.npy)"},
+      {"GGUF", "in GGUF"},
+      {"PK\3\4", "a zip archive, as .npz files and PyTorch's .pt are"},
+      {"\x89HDF", "in HDF5, as Keras's .h5 are"},
+      {"\x89PNG", "a picture (PNG)"},
+      {"\xff\xd8\xff", "a picture (JPEG)"},
+      {"\x1f\x8b", "compressed (gzip)"},
+      {"version https://git-lfs", "a pointer of Git LFS, in place of the file itself: git lfs pull brings that"},
+  };
+  for (const auto& [begin, what] : kBegins) {
+    if (all.starts_with(begin)) return what;
+  }
+  if (all.size() >= 8) {
+    if (all.substr(4).starts_with("TFL3")) return "in TensorFlow Lite's format";
+    if (all.substr(4).starts_with("ORTM")) return "in ONNX Runtime's own format (.ort)";
+    std::uint64_t header = 0;
+    for (std::size_t i = 8; i-- > 0;) header = header << 8 | static_cast<unsigned char>(all[i]);
+    if (all.substr(8).starts_with("{") && header <= all.size() - 8) return "in the format safetensors";
+  }
+  // No file of ONNX begins so: it has bytes below 8 among the first ones.
+  const std::string_view begin = all.substr(0, 512);
+  const bool is_text =
+      std::ranges::none_of(begin, [](unsigned char c) { return (c < 0x20 && (c < 9 || c > 13)) || c == 0x7f; });
+  const std::size_t invalid = find_invalid_utf8(begin);
+  return is_text && (invalid == begin.size() || (begin.size() < all.size() && invalid + 4 > begin.size())) ? "a text"
+                                                                                                           : "";
+}
+
+ModelProto read_model(Bytes bytes) {
   ModelProto m;
   bool has_graph = false;
   for (WireReader r(bytes, "ModelProto"); r.next();) {
@@ -504,6 +540,19 @@ ModelProto parse_model(Bytes bytes) {
   }
   if (!has_graph) throw FormatError("onnx: ModelProto: no graph; the file is no model of ONNX, or not a whole one");
   return m;
+}
+
+}  // namespace
+
+ModelProto parse_model(Bytes bytes) {
+  if (bytes.empty()) throw FormatError("onnx: it is no model of ONNX: it is empty");
+  try {
+    return read_model(bytes);
+  } catch (const FormatError&) {
+    if (const std::string_view other = other_format(bytes); !other.empty())
+      throw FormatError("onnx: it is no model of ONNX: it is {}", other);
+    throw;
+  }
 }
 
 GraphProto parse_graph(Bytes bytes) { return read_graph(bytes, 0); }

@@ -399,7 +399,7 @@ TEST_F(OnnxSave, GraphsOfModels) {
   EXPECT_THAT(thrown_by([&] { model.graph({{"x", {2, 3}}}); }),
               HasSubstr("Unsupported: onnx: what the graph is like depends on the elements of 'to'"));
   EXPECT_THAT(refused_by([&] { model.graph({{"z", {2, 3}}}, {{"to", tensor({3, 2}, DType::i64)}}); }),
-              HasSubstr("missing"));
+              HasSubstr("no input is called 'z'; there are 'x', 'to'"));
   EXPECT_THAT(refused_by([&] { model.graph({{"x", {2, 3}}, {"z", {1}}}, {{"to", tensor({3, 2}, DType::i64)}}); }),
               HasSubstr("no input is called 'z'"));
   EXPECT_THROW(model.graph({{"x", {2, 4}}}, {{"to", tensor({3, 2}, DType::i64)}}), ShapeError);
