@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include "core/format.h"
 #include "core/mapped_file.h"
 #include "signals.h"
+#include "tensor_summary.h"
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
@@ -95,9 +97,12 @@ fs::path temporary(const char* what) {
   return fs::temp_directory_path() / std::format("weft-compare-{}-{}", getpid(), what);
 }
 
+// A program that is no Python ends well, too, but writes nothing.
 bool has_onnxruntime(const std::string& python) {
-  const TemporaryFile errors(temporary("found.txt"));
-  return run_program({python, "-c", "import onnxruntime"}, errors.path());
+  const TemporaryFile errors(temporary("errors.txt")), found(temporary("found.txt"));
+  constexpr const char* kFinds = "import sys, onnxruntime; open(sys.argv[1], 'w').close()";
+  std::error_code ignored;
+  return run_program({python, "-c", kFinds, found.path().string()}, errors.path()) && fs::exists(found.path(), ignored);
 }
 
 Reference run_onnxruntime(const std::string& path, const std::vector<onnx::NamedValue>& inputs,
@@ -124,6 +129,8 @@ Reference run_onnxruntime(const std::string& path, const std::vector<onnx::Named
     const std::size_t last = text.rfind('\n');
     throw Error("ONNX Runtime could not run the model: {}", last == text.npos ? text : text.substr(last + 1));
   }
+  if (std::error_code ignored; !fs::exists(results.path(), ignored))
+    throw Error("ONNX Runtime computed nothing: {} ended, and wrote no results", python);
   Reference reference;
   const TensorMap values = load_all(results.path());
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -139,16 +146,6 @@ struct Difference {
   std::string text;  // empty: they agree
   double worst = 0;  // the largest difference, as the tolerance counts it
 };
-
-std::string place(const Shape& shape, std::size_t index) {
-  std::string text;
-  for (int d = shape.rank() - 1; d >= 0; --d) {
-    const auto size = static_cast<std::size_t>(shape[d]);
-    text = std::to_string(index % size) + (text.empty() ? "" : ", ") + text;
-    index /= size;
-  }
-  return "[" + text + "]";
-}
 
 Difference difference(const Tensor& actual, const Tensor& expected, double tolerance) {
   if (actual.dtype() != expected.dtype() || actual.shape() != expected.shape()) {
@@ -186,10 +183,18 @@ Difference difference(const Tensor& actual, const Tensor& expected, double toler
     if (wrong++ == 0) first = i;
   }
   if (wrong) {
-    result.text = std::format("{} of {} elements of {} differ; at {} it is {:.9g} here, and {:.9g} there", wrong,
-                              a.size(), to_string(actual.type()), place(actual.shape(), first), a[first], e[first]);
+    result.text =
+        std::format("{} of {} elements of {} differ; at {} it is {:.9g} here, and {:.9g} there", wrong, a.size(),
+                    to_string(actual.type()), place_text(actual.shape(), first), a[first], e[first]);
   }
   return result;
+}
+
+// Whose results are others in each run; Dropout's where it trains.
+bool is_random(const onnx::NodeValue& v) {
+  constexpr std::string_view kRandom[] = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+                                          "Multinomial",  "Bernoulli",        "Dropout"};
+  return std::ranges::find(kRandom, v.op) != std::end(kRandom);
 }
 
 std::string in_words(const onnx::NodeValue& v) {
@@ -212,7 +217,14 @@ void add_compare_options(CLI::App& command, CompareArguments& a) {
       .add_option(
           "--tolerance", a.tolerance,
           "By how much floats may differ for --compare: this part of their magnitude, or of their root mean square")
-      ->check(CLI::NonNegativeNumber)
+      ->check([](const std::string& text) {
+        double number = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        const bool is_whole = error == std::errc() && end == text.data() + text.size();
+        return is_whole && number >= 0 && std::isfinite(number)
+                   ? std::string()
+                   : std::format("'{}' is no tolerance, expected a number of 0 or more, such as 0.001", text);
+      })
       ->capture_default_str();
   command.add_option("--python", a.python, "The Python that has ONNX Runtime")
       ->check(check_path)
@@ -247,14 +259,19 @@ bool compare(const std::string& path, const onnx::Model& model, const std::vecto
   out.write(std::format("{} beside {}, node by node: each computes from what {} computed; tolerance {}\n",
                         model.device().name(), reference.name, reference.name, arguments.tolerance));
   std::size_t compared = 0, wrong = 0;
+  std::string random;      // nodes whose results differ, as they may
   bool different = false;  // the outputs
   double worst = 0;
   std::string first, worst_place;
   for (const onnx::NodeValue& v : model.node_values(inputs, own)) {
     const auto it = reference.values.find(v.name);
     if (it == reference.values.end()) continue;
-    ++compared;
     const Difference d = difference(v.value, it->second, arguments.tolerance);
+    if (is_random(v) && !d.text.empty() && v.value.type() == it->second.type()) {
+      random += std::format("{} is random, and not compared\n", in_words(v));
+      continue;
+    }
+    ++compared;
     if (d.worst > worst) {
       worst = d.worst;
       worst_place = in_words(v);
@@ -262,6 +279,7 @@ bool compare(const std::string& path, const onnx::Model& model, const std::vecto
     if (d.text.empty()) continue;
     if (wrong++ == 0) first = std::format("the first node that differs is {}: {}\n", in_words(v), d.text);
   }
+  out.write(random);
   if (wrong)
     out.write(first + std::format("{} of {} values differ\n", wrong, compared));
   else
@@ -285,6 +303,10 @@ bool compare(const std::string& path, const onnx::Model& model, const std::vecto
     const Difference d = difference(outputs[i].tensor, it->second, arguments.tolerance);
     if (d.text.empty()) {
       out.write(std::format("output '{}' of the whole model agrees, within {:.3g}\n", name, d.worst));
+      continue;
+    }
+    if (!wrong && !random.empty()) {
+      out.write(std::format("output '{}' of the whole model is another one, as numbers are random\n", name));
       continue;
     }
     const char* why = wrong ? ""

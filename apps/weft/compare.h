@@ -23,8 +23,8 @@ void add_compare_options(CLI::App& command, CompareArguments& arguments);
 // reference's; then the outputs of the whole model. Floats agree if they differ by no more than the tolerance times the
 // larger of the expected element's magnitude and the root mean square of all; integers if they are equal, those of 8
 // bits if they differ by no more than 1, since they are rounded. Tells the first node that differs, with both values.
-// Whether all agree. Throws InvalidArgument where the reference is no other than the model's device, or is not
-// installed.
+// Whether all agree. Results of random nodes are others in each run, and are told and not compared. Throws
+// InvalidArgument where the reference is no other than the model's device, or is not installed.
 bool compare(const std::string& path, const onnx::Model& model, const std::vector<onnx::NamedValue>& inputs,
              const CompareArguments& arguments, Output& out);
 

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "output.h"
 #include "weft/draw.h"
 #include "weft/error.h"
+#include "weft/evaluate.h"
 #include "weft/graph_file.h"
 #include "weft/models.h"
 #include "weft/onnx.h"
@@ -83,7 +85,7 @@ Files
   A graph that a program wrote, save("step.safetensors", graph) or f.save("step.safetensors", x) of a compiled
   function (weft/graph_file.h), is drawn with the shapes that it has, or those of --shape where sizes are no part
   of it. A model of ONNX is drawn for the shapes of --shape; sizes that it leaves open are 1 without it, and its nodes'
-  names are the layers. -o FILE.onnx writes the graph as a model of ONNX instead of a picture, -o FILE.safetensors as a
+  names are the layers. Where the graph depends on what an input holds, -i NAME=VALUE makes that input a constant. -o FILE.onnx writes the graph as a model of ONNX instead of a picture, -o FILE.safetensors as a
   file of Weft's own, which keeps what ONNX has no words for: so both formats become each other.
 
 Examples
@@ -93,6 +95,7 @@ Examples
   weft graph MODEL --depth 0 -o minilm.svg
   weft graph step.safetensors --shape x=8,384 -o step.onnx
   weft graph encoder.onnx --shape ids=1,128 -o encoder.safetensors
+  weft graph silero_vad.onnx --shape input=1,512 -i sr=16000 -o silero_vad.safetensors
   weft graph MODEL -o - | dot -Tpdf > minilm.pdf
 )";
 
@@ -101,17 +104,40 @@ bool is_converted(const GraphArguments& a) {
   return has_suffix(a.output, ".onnx") || has_suffix(a.output, ".safetensors");
 }
 
+// Throws IoError where there is none.
+void check_directory_of(const std::filesystem::path& path) {
+  if (!path.has_parent_path()) return;
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path.parent_path(), error);
+  if (std::filesystem::is_directory(status)) return;
+  throw IoError("{}: cannot be written: {}", path.string(),
+                std::strerror(status.type() == std::filesystem::file_type::regular ? ENOTDIR
+                              : error                                              ? error.value()
+                                                                                   : ENOENT));
+}
+
 std::string title_of(const GraphArguments& a, bool from_file) {
   std::string title = std::filesystem::weakly_canonical(a.model).filename().string();
   for (const std::string& shape : a.inputs.shapes) title += ", " + shape;
+  for (const std::string& input : a.inputs.inputs) title += ", " + input;
   if (!from_file) title += std::format(": {} × {} tokens", a.batch, a.length);
   return title + (a.compiled ? ", compiled" : "");
 }
 
 Graph graph_of(const GraphArguments& a, bool from_file) {
   if (has_suffix(a.model, ".onnx")) {
+    const DefaultDeviceScope host(Device::cpu());
     const auto model = onnx::Model::load(a.model, {.device = Device::cpu()});
-    return model.graph(input_shapes(a.model, model.inputs(), a.inputs));
+    const FixedInputs fixed = fixed_inputs(a.model, model.inputs(), a.inputs, [](const std::string& note) {
+      std::fprintf(stderr, "weft: %s\n", note.c_str());
+    });
+    std::vector<NamedTensor> constants;
+    for (const onnx::NamedValue& v : fixed.values) {
+      if (!v.value.tensor.defined())
+        throw InvalidArgument("-i {}: it is no tensor, as constants of a graph are", v.name);
+      constants.push_back({v.name, v.value.tensor});
+    }
+    return model.graph(fixed.shapes, constants);
   }
   if (from_file) return load_graph_file(a.model, a.inputs);
   const auto encoder = models::SentenceEncoder::load(a.model, Device::cpu(), {.tokenizer = false});
@@ -150,6 +176,9 @@ void add_graph(CLI::App& app) {
   command->add_option("--length", a->length, "Tokens a sentence")->check(whole_number(1, 65536))->capture_default_str();
   command->add_flag("--compiled", a->compiled, "Draw it as it will run, after fusion, instead of as the model says it");
   add_shape_options(*command, a->inputs);
+  add_input_option(*command, a->inputs,
+                   "A value of a model's input, which becomes a constant of the graph: a number, zeros, random, "
+                   "FILE.npy, or another file as weft run takes it");
   add_setting(*command, Flag::device, "Where it would run, for --compiled: as for weft embed");
   add_precision(*command);
   command->footer(kFooter);
@@ -157,11 +186,14 @@ void add_graph(CLI::App& app) {
     const bool from_file = is_graph_file(*command, a->model, {"--batch", "--length"});
     if (command->count("--shape") && !has_suffix(a->model, ".onnx") && !from_file)
       throw CLI::ValidationError("--shape", "is for models of ONNX and graphs in files");
+    if (command->count("--input") && !has_suffix(a->model, ".onnx"))
+      throw CLI::ValidationError("--input", "is for models of ONNX");
     if (a->compiled && is_converted(*a)) {
       throw CLI::ValidationError("--compiled", "is for pictures; a file holds the graph as it was recorded");
     }
     Graph graph = graph_of(*a, from_file);
     if (is_converted(*a)) {
+      check_directory_of(a->output);
       if (has_suffix(a->output, ".onnx"))
         onnx::save(a->output, graph);
       else

@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* kFooter =
     R"(Weights are not read, nor need be there: a model whose weights are in other files is told without them.
+The exit code is 1 where the model does not run here; what is told then says why.
 
 Examples
   weft info resnet50.onnx
@@ -53,11 +54,11 @@ void info(const std::string& path) {
   }
   for (const std::string& remark : d.remarks) out.write(std::format("Note: {}.\n", remark));
   for (const std::string& problem : d.problems) out.write(std::format("It does not run here: {}.\n", problem));
-  if (missing)
-    out.write(std::format("It does not run here: {} nodes have operators that Weft lacks.\n", missing));
-  else if (d.problems.empty())
-    out.write("All operators are supported.\n");
+  if (missing) out.write(std::format("It does not run here: {} nodes have operators that Weft lacks.\n", missing));
+  const bool runs = missing == 0 && d.problems.empty();
+  if (runs) out.write("All operators are supported.\n");
   out.commit();
+  if (!runs) throw Reported();
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <format>
 #include <map>
 #include <numeric>
@@ -15,6 +16,7 @@
 #include "core/mapped_file.h"
 #include "core/suffix.h"
 #include "sounds.h"
+#include "tensor_summary.h"
 #include "text/input.h"
 #include "weft/array.h"
 #include "weft/creation.h"
@@ -23,6 +25,7 @@
 #include "weft/files.h"
 #include "weft/graph.h"
 #include "weft/graph_file.h"
+#include "weft/number_range.h"
 #include "weft/random.h"
 #include "weft/text.h"
 
@@ -54,10 +57,32 @@ namespace {
 
 using Size = std::optional<std::int64_t>;
 
-std::pair<std::string, std::string> name_and_value(const std::string& text, const char* what) {
-  const std::size_t at = text.find('=');
+// Where the name in front of a value ends: names may have "=" in them, and the longest that is known counts.
+template <class F>
+std::size_t end_of_name(const std::string& text, const F& is_known) {
+  for (std::size_t at = text.rfind('='); at != std::string::npos && at != 0; at = text.rfind('=', at - 1)) {
+    if (is_known(text.substr(0, at))) return at;
+  }
+  return text.find('=');
+}
+
+template <class F>
+std::pair<std::string, std::string> name_and_value(const std::string& text, const char* what, const F& is_known) {
+  const std::size_t at = end_of_name(text, is_known);
   if (at == std::string::npos || at == 0) throw InvalidArgument("'{}' is no {}: NAME=VALUE", text, what);
   return {text.substr(0, at), text.substr(at + 1)};
+}
+
+// Nothing for what is no number.
+std::optional<Number> number_in(const std::string& text) {
+  const char *const begin = text.data(), *const end = begin + text.size();
+  const auto read = [&](auto value) -> std::optional<Number> {
+    const auto [at, error] = std::from_chars(begin, end, value);
+    return error == std::errc() && at == end ? std::optional<Number>(value) : std::nullopt;
+  };
+  if (const auto n = read(std::int64_t{0})) return n;
+  if (const auto n = read(std::uint64_t{0})) return n;
+  return read(0.0);
 }
 
 Shape shape_of(const std::string& text) {
@@ -123,8 +148,47 @@ class Inputs {
       : model_(model), ports_(ports), a_(a), note_(note) {}
 
   std::vector<onnx::NamedValue> make() {
+    read();
+    std::vector<onnx::NamedValue> all;
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      const onnx::Port& port = ports_[i];
+      if (!made_.contains(port.name)) {
+        const bool is_given = given_.contains(port.name);
+        if (!is_given && port.type.starts_with("optional")) continue;
+        fill(port, i);
+        if (!is_given)
+          note_(std::format("input {} is random {}", port.name, to_string(made_.at(port.name).tensor.type())));
+      }
+      all.push_back({port.name, made_.at(port.name)});
+    }
+    return all;
+  }
+  std::vector<NamedShape> shapes() {
+    read_shapes();
+    return shapes_without({});
+  }
+
+  FixedInputs fixed() {
+    FixedInputs all;
+    read();
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      const onnx::Port& port = ports_[i];
+      if (!made_.contains(port.name)) {
+        if (!given_.contains(port.name)) continue;
+        fill(port, i);
+      }
+      all.values.push_back({port.name, made_.at(port.name)});
+    }
+    all.shapes = shapes_without(made_);
+    return all;
+  }
+
+ private:
+  // Reads what is given; what is left has no file.
+  void read() {
     read_inputs();
     read_shapes();
+    refuse_useless();
     const auto of_kind = [&](Kind kind, const auto& make) {
       for (const onnx::Port& port : ports_) {
         const auto it = given_.find(port.name);
@@ -137,34 +201,36 @@ class Inputs {
     fill_texts();
     of_kind(Kind::picture, [&](const onnx::Port& port, const auto& values) { return pictures(port, values); });
     of_kind(Kind::sound, [&](const onnx::Port& port, const auto& values) { return sounds(port, values); });
-    std::vector<onnx::NamedValue> all;
-    for (std::size_t i = 0; i < ports_.size(); ++i) {
-      const onnx::Port& port = ports_[i];
-      if (!made_.contains(port.name)) {
-        const auto it = given_.find(port.name);
-        if (it == given_.end() && port.type.starts_with("optional")) continue;
-        in_context([&] { return std::format("input '{}'", port.name); },
-                   [&] {
-                     take(port, {.tensor = filled(port, it == given_.end() ? "random" : it->second[0],
-                                                  a_.seed + static_cast<int>(i))});
-                   });
-        if (it == given_.end()) {
-          note_(std::format("input {} is random {}", port.name, to_string(made_.at(port.name).tensor.type())));
-        }
+  }
+
+  // Numbers, zeros or random ones.
+  void fill(const onnx::Port& port, std::size_t index) {
+    const auto it = given_.find(port.name);
+    in_context([&] { return std::format("input '{}'", port.name); },
+               [&] {
+                 take(port, {.tensor = filled(port, it == given_.end() ? "random" : it->second[0],
+                                              a_.seed + static_cast<int>(index))});
+               });
+  }
+
+  // Options for files of a kind that no input is.
+  void refuse_useless() const {
+    if (!a_.command) return;
+    const auto is_given = [&](Kind kind) {
+      return std::ranges::any_of(given_, [&](const auto& one) { return kind_of(one.second[0]) == kind; });
+    };
+    const auto refuse = [&](std::initializer_list<const char*> options, const char* what) {
+      for (const char* option : options) {
+        if (a_.command->count(option)) throw InvalidArgument("{} is for {}, and no input is one", option, what);
       }
-      all.push_back({port.name, made_.at(port.name)});
-    }
-    return all;
+    };
+    if (!is_given(Kind::picture))
+      refuse({"--size", "--fit", "--layout", "--channels", "--normalize", "--mean", "--scale"},
+             "pictures (FILE.png, FILE.jpg)");
+    if (!is_given(Kind::sound)) refuse({"--rate"}, "sounds (FILE.wav)");
+    if (a_.texts.empty() && !is_given(Kind::text)) refuse({"--tokenizer"}, "texts (--text, FILE.txt)");
   }
 
-  std::vector<NamedShape> shapes() {
-    read_shapes();
-    std::vector<NamedShape> all;
-    for (const onnx::Port& port : ports_) all.push_back({port.name, filled_shape(port)});
-    return all;
-  }
-
- private:
   const onnx::Port* find(const std::string& name) const {
     const auto it = std::ranges::find(ports_, name, &onnx::Port::name);
     return it == ports_.end() ? nullptr : &*it;
@@ -179,13 +245,16 @@ class Inputs {
   void read_inputs() {
     for (const std::string& text : a_.inputs) {
       // A value alone is that of the only input; a file's name may have "=" in it.
-      const std::size_t at = text.find('=');
-      const bool named = at != std::string::npos && at > 0 && (find(text.substr(0, at)) || !fs::exists(text));
+      const auto is_known = [&](const std::string& name) { return find(name) != nullptr; };
+      const std::size_t at = end_of_name(text, is_known);
+      std::error_code ignored;
+      const bool named =
+          at != std::string::npos && at > 0 && (is_known(text.substr(0, at)) || !fs::exists(text, ignored));
       if (!named && ports_.size() == 1) {
         given_[ports_[0].name].push_back(text);
         continue;
       }
-      auto [name, value] = name_and_value(text, "input");
+      auto [name, value] = name_and_value(text, "input", is_known);
       if (!find(name)) unknown(name, "input");
       if (value.empty()) throw InvalidArgument("input '{}' has an empty value", name);
       given_[name].push_back(value);
@@ -200,45 +269,71 @@ class Inputs {
     }
   }
 
+  bool is_size(const std::string& name) const {
+    return std::ranges::any_of(ports_, [&](const onnx::Port& port) {
+      return port.shape && std::ranges::find(*port.shape, name, &onnx::Dimension::name) != port.shape->end();
+    });
+  }
+
   void read_shapes() {
     for (const std::string& text : a_.shapes) {
-      const auto [name, value] = name_and_value(text, "shape");
+      const auto [name, value] =
+          name_and_value(text, "shape", [&](const std::string& n) { return find(n) || is_size(n); });
+      const std::string option = "--shape " + text;
       const Shape shape = shape_of(value);
       if (const onnx::Port* port = find(name)) {
         if (port->shape && port->shape->size() != static_cast<std::size_t>(shape.rank())) {
-          throw ShapeError("--shape {}: the model has {}", text, to_text(*port));
+          throw ShapeError("{}: the model has {}", option, to_text(*port));
         }
-        shapes_.insert_or_assign(name, shape);
-        learn(*port, shape);
+        const auto [it, is_new] = shapes_.try_emplace(name, Given<Shape>{shape, option});
+        if (!is_new && it->second.value != shape) throw InvalidArgument("{} contradicts {}", option, it->second.option);
+        each_name(*port, shape, [&](const std::string& d, std::int64_t size) { set_size(d, size, option); });
         continue;
       }
-      const bool is_size = std::ranges::any_of(ports_, [&](const onnx::Port& port) {
-        return port.shape && std::ranges::find(*port.shape, name, &onnx::Dimension::name) != port.shape->end();
-      });
-      if (!is_size) unknown(name, "input or size");
-      if (shape.rank() != 1) throw InvalidArgument("--shape {}: '{}' is a size, and has one number", text, name);
-      names_[name] = shape[0];
+      if (!is_size(name)) unknown(name, "input or size");
+      if (shape.rank() != 1) throw InvalidArgument("{}: '{}' is a size, and has one number", option, name);
+      set_size(name, shape[0], option);
     }
   }
 
-  // Sizes with names are the same in all inputs.
-  void learn(const onnx::Port& port, const Shape& shape) {
+  // A size with a name that an option gives.
+  void set_size(const std::string& name, std::int64_t size, const std::string& option) {
+    const auto [it, is_new] = names_.try_emplace(name, Given<std::int64_t>{size, option});
+    if (is_new || it->second.value == size) return;
+    throw InvalidArgument("{} contradicts {}: '{}' is {} of the one, and {} of the other", option, it->second.option,
+                          name, size, it->second.value);
+  }
+
+  template <class F>
+  static void each_name(const onnx::Port& port, const Shape& shape, const F& f) {
     if (!port.shape || port.shape->size() != static_cast<std::size_t>(shape.rank())) return;
     for (std::size_t d = 0; d < port.shape->size(); ++d) {
-      if (const std::string& name = (*port.shape)[d].name; !name.empty())
-        names_.try_emplace(name, shape[static_cast<int>(d)]);
+      if (const std::string& name = (*port.shape)[d].name; !name.empty()) f(name, shape[static_cast<int>(d)]);
     }
+  }
+
+  // Of a value's shape: sizes with names are the same in all inputs.
+  void learn(const onnx::Port& port, const Shape& shape) {
+    if (const auto it = shapes_.find(port.name); it != shapes_.end() && it->second.value != shape)
+      throw ShapeError("it is {}, which {} contradicts", to_string(shape), it->second.option);
+    each_name(port, shape, [&](const std::string& name, std::int64_t size) {
+      const auto [it, is_new] = names_.try_emplace(name, Given<std::int64_t>{size, {}});
+      // (Two files that contradict each other the model refuses.)
+      if (is_new || it->second.value == size || it->second.option.empty()) return;
+      throw ShapeError("it is {}, which {} contradicts: '{}' is {} here", to_string(shape), it->second.option, name,
+                       size);
+    });
   }
 
   // What is known of an input's sizes; nothing if the model does not even say how many there are.
   std::optional<std::vector<Size>> sizes(const onnx::Port& port) const {
     if (const auto it = shapes_.find(port.name); it != shapes_.end())
-      return std::vector<Size>(it->second.begin(), it->second.end());
+      return std::vector<Size>(it->second.value.begin(), it->second.value.end());
     if (!port.shape) return std::nullopt;
     std::vector<Size> all;
     for (const onnx::Dimension& d : *port.shape) {
       const auto it = names_.find(d.name);
-      all.push_back(d.size ? d.size : !d.name.empty() && it != names_.end() ? Size(it->second) : Size());
+      all.push_back(d.size ? d.size : !d.name.empty() && it != names_.end() ? Size(it->second.value) : Size());
     }
     return all;
   }
@@ -270,12 +365,29 @@ class Inputs {
       if (close && x.dtype() != *port.dtype) {
         note_(std::format("input {} is {}, of which {} was made", port.name, to_string(x.type()), name(*port.dtype)));
         const DefaultDeviceScope host(Device::cpu());
-        x = cast(to(x, Device::cpu()), *port.dtype);
+        x = to(x, Device::cpu());
+        if (is_integer(*port.dtype)) check_range(x, *port.dtype);
+        x = cast(x, *port.dtype);
       }
       all.push_back(x);
     }
     const DefaultDeviceScope host(Device::cpu());
     return {.tensor = batch(all)};
+  }
+
+  // Throws for an integer that the type does not have.
+  static void check_range(const Tensor& x, DType type) {
+    const auto check = [&](const auto& numbers) {
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (can_hold(type, Number(numbers[i]))) continue;
+        throw InvalidArgument("its element {} is {}, which is none of {}, expected {}", place_text(x.shape(), i),
+                              numbers[i], name(type), range_text(type));
+      }
+    };
+    if (x.dtype() == DType::u64)
+      check(x.read<std::uint64_t>());
+    else
+      check(cast(x, DType::i64).read<std::int64_t>());
   }
 
   onnx::PortValue pictures(const onnx::Port& port, const std::vector<std::string>& values) const {
@@ -331,8 +443,17 @@ class Inputs {
       note_(std::format("{} of {} texts had more than {} tokens and were cut there", cut, texts.size(),
                         tokenizer.max_length()));
     for (onnx::NamedValue& v : text_inputs(ports_, ids->name, all, tokenizer, length)) {
-      if (v.name == ids->name || !given_.contains(v.name)) take(*find(v.name), std::move(v.value));
+      if (v.name != ids->name && given_.contains(v.name)) continue;
+      in_context([&] { return std::format("input '{}'", v.name); }, [&] { take(*find(v.name), std::move(v.value)); });
     }
+  }
+
+  std::vector<NamedShape> shapes_without(const std::map<std::string, onnx::PortValue>& made) const {
+    std::vector<NamedShape> all;
+    for (const onnx::Port& port : ports_) {
+      if (!made.contains(port.name)) all.push_back({port.name, filled_shape(port)});
+    }
+    return all;
   }
 
   // Open sizes are 1.
@@ -354,9 +475,11 @@ class Inputs {
                                : cast(random::integers(shape, 0, 2, DType::i32, key), type);
     }
     if (value == "zeros") return zeros(shape, type);
-    double number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error == std::errc() && end == value.data() + value.size()) return full(shape, number, type);
+    if (const std::optional<Number> number = number_in(value)) {
+      if (!can_hold(type, *number))
+        throw InvalidArgument("{} is no element of {}, expected {}", value, name(type), range_text(type));
+      return full(shape, *number, type);
+    }
     throw InvalidArgument("'{}' is no FILE of .npy, .npz, .pb, .png, .jpg, .wav or .txt, nor random, zeros or a number",
                           value);
   }
@@ -366,8 +489,14 @@ class Inputs {
   const InputArguments& a_;
   const std::function<void(const std::string&)>& note_;
   std::map<std::string, std::vector<std::string>> given_;
-  std::map<std::string, Shape> shapes_;
-  std::map<std::string, std::int64_t> names_;  // sizes by their names
+  // What an option says, with the option; with none, what the inputs' values say.
+  template <class T>
+  struct Given {
+    T value;
+    std::string option;
+  };
+  std::map<std::string, Given<Shape>> shapes_;
+  std::map<std::string, Given<std::int64_t>> names_;  // sizes by their names
   std::map<std::string, onnx::PortValue> made_;
 };
 
@@ -428,10 +557,13 @@ void add_shape_options(CLI::App& command, InputArguments& a) {
   command.add_option("--seed", a.seed, "Of random inputs")->check(whole_number(0, 1 << 30))->capture_default_str();
 }
 
+void add_input_option(CLI::App& command, InputArguments& a, const char* help) {
+  command.add_option("-i,--input", a.inputs, help)->allow_extra_args(false)->type_name("NAME=VALUE");
+}
+
 void add_input_options(CLI::App& command, InputArguments& a) {
-  command.add_option("-i,--input", a.inputs, "A file or a value, see below; for each input")
-      ->allow_extra_args(false)
-      ->type_name("NAME=VALUE");
+  a.command = &command;
+  add_input_option(command, a, "A file or a value, see below; for each input");
   add_shape_options(command, a);
   command.add_option("--text", a.texts, "A text, which the tokenizer makes ids of; several are a batch")
       ->allow_extra_args(false);
@@ -476,7 +608,17 @@ void add_input_options(CLI::App& command, InputArguments& a) {
           "What a picture's elements are, see below")
       ->type_name("none|unit|signed|imagenet");
   const auto numbers = [&](const char* option, std::vector<double>& to, const char* help) {
-    command.add_option(option, to, help)->delimiter(',')->expected(1, 4)->type_name("NUMBER,…");
+    command.add_option(option, to, help)
+        ->delimiter(',')
+        ->expected(1, 4)
+        ->type_name("NUMBER,…")
+        ->excludes("--normalize")
+        ->check([](const std::string& text) {
+          const std::optional<Number> number = number_in(text);
+          return number && std::isfinite(number->value())
+                     ? std::string()
+                     : std::format("'{}' is no number, expected one, or one a channel: 123.7,116.3,103.5", text);
+        });
   };
   numbers("--mean", p.mean, "What is subtracted from pixels of 0 to 255; a number, or one a channel");
   numbers("--scale", p.scale, "What they are multiplied by then, such as 0.00392; a number, or one a channel");
@@ -531,6 +673,11 @@ std::vector<onnx::NamedValue> make_inputs(const fs::path& model, const std::vect
                                           const InputArguments& a,
                                           const std::function<void(const std::string&)>& note) {
   return Inputs(model, ports, a, note).make();
+}
+
+FixedInputs fixed_inputs(const fs::path& model, const std::vector<onnx::Port>& ports, const InputArguments& a,
+                         const std::function<void(const std::string&)>& note) {
+  return Inputs(model, ports, a, note).fixed();
 }
 
 std::vector<NamedShape> input_shapes(const fs::path& model, const std::vector<onnx::Port>& ports,

@@ -20,10 +20,14 @@ struct InputArguments {
   PictureOptions pictures;
   std::int64_t rate = 0;
   int seed = 0;
+  // Whose options these are: those for files are refused where no input is such a file. None: they were not offered.
+  const CLI::App* command = nullptr;
 };
 
 // --shape and --seed, of commands that make inputs.
 void add_shape_options(CLI::App& command, InputArguments& arguments);
+// -i, with what the command does with inputs.
+void add_input_option(CLI::App& command, InputArguments& arguments, const char* help);
 // These, and all that read files.
 void add_input_options(CLI::App& command, InputArguments& arguments);
 
@@ -53,6 +57,14 @@ std::string ids_port(const std::vector<onnx::Port>& ports);
 std::vector<onnx::NamedValue> text_inputs(const std::vector<onnx::Port>& ports, const std::string& ids_name,
                                           std::span<const text::Ids> ids, const text::Tokenizer& tokenizer,
                                           std::size_t length);
+
+// What -i gives, for graphs that have these inputs as constants, and the shapes of the others.
+struct FixedInputs {
+  std::vector<onnx::NamedValue> values;
+  std::vector<NamedShape> shapes;
+};
+FixedInputs fixed_inputs(const std::filesystem::path& model, const std::vector<onnx::Port>& ports,
+                         const InputArguments& arguments, const std::function<void(const std::string&)>& note);
 
 // The shapes alone, which --shape and the model give; sizes that both leave open are 1.
 std::vector<NamedShape> input_shapes(const std::filesystem::path& model, const std::vector<onnx::Port>& ports,

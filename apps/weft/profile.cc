@@ -289,11 +289,15 @@ void add_profile(CLI::App& app) {
       "  weft profile graph step.safetensors --shape x=8,384 --html step.html\n"
       "  weft profile graph resnet50.onnx --shape batch=8 --html resnet50.html\n");
   add_shape_options(*graph, a->inputs);
+  add_input_option(
+      *graph, a->inputs,
+      "A value of a model's input: a number, zeros, random, FILE.npy, or another file as weft run takes it");
   add_fallback(*graph, a->fallback);
   graph->callback([a, graph] {
     const bool is_onnx = has_suffix(a->model, ".onnx");
     const bool from_file = is_graph_file(*graph, a->model, {"--batch", "--length"});
     if (!is_onnx && graph->count("--fallback")) throw CLI::ValidationError("--fallback", "is for models of ONNX");
+    if (!is_onnx && graph->count("--input")) throw CLI::ValidationError("--input", "is for models of ONNX");
     if (!is_onnx && !from_file && graph->count("--shape"))
       throw CLI::ValidationError("--shape", "is for models of ONNX and graphs in files");
     if (is_onnx && from_file) return profile_onnx(*a);

@@ -7,11 +7,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "command_line.h"
 #include "commands.h"
 #include "compare.h"
 #include "core/format.h"
+#include "core/in_quotes.h"
 #include "core/suffix.h"
 #include "model_inputs.h"
 #include "output.h"
@@ -44,7 +46,7 @@ Outputs
   Each is told by its type, its range, mean and standard deviation; of the scores of one example, or with --labels of as
   many classes as there are labels, the largest. -o DIR writes each as NAME.npy, and what looks like a picture (one, three or
   four channels, or a map of at least 8 × 8) as NAME.png, too; -o FILE.npz writes all into one file, -o FILE.npy or FILE.png
-  the only one.
+  the only one. Characters of a name that files cannot have are "_", and of two that would be one file the second is NAME~2.
 
 Examples
   weft run digits.onnx -i digits.npy
@@ -71,11 +73,46 @@ std::string file_name(std::string name) {
   return name.starts_with('.') ? "_" + name : name;
 }
 
-void write_pictures(const fs::path& folder, const std::string& name, const Tensor& x) {
+// Names of files, none twice.
+class FileNames {
+ public:
+  std::string own(const std::string& name, const char* ending) {
+    std::string file = name + ending;
+    for (int i = 2; !used_.insert(file).second; ++i) file = std::format("{}~{}{}", name, i, ending);
+    return file;
+  }
+
+ private:
+  std::set<std::string> used_;
+};
+
+bool is_one_file(const std::string& path) { return has_suffix(path, ".npy") || has_suffix(path, ".png"); }
+[[noreturn]] void refuse_several(const std::string& path, std::size_t outputs) {
+  throw InvalidArgument("{} takes one output, and the model has {}: name a directory, or FILE.npz", path, outputs);
+}
+
+// Before a run, which may take long, what cannot be written after it.
+void check_output(const std::string& path, const std::vector<onnx::Port>& ports) {
+  const bool are_tensors =
+      std::ranges::all_of(ports, [](const onnx::Port& port) { return port.type.starts_with("tensor"); });
+  if (is_one_file(path) && are_tensors && ports.size() != 1) refuse_several(path, ports.size());
+  if (is_one_file(path) || has_suffix(path, ".npz")) return;
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !fs::is_directory(path, ignored))
+    throw InvalidArgument("-o {}: it is a file; outputs go into a directory, or FILE.npz, FILE.npy or FILE.png", path);
+  constexpr std::size_t kLongest = 255 - std::string_view("-99999.npy").size();  // of POSIX's file systems
+  for (const onnx::Port& port : ports) {
+    if (port.name.size() <= kLongest) continue;
+    throw InvalidArgument("-o {}: output {} has a name of {} bytes, and a file's has {}: -o FILE.npz takes it", path,
+                          in_quotes(port.name), port.name.size(), kLongest);
+  }
+}
+
+void write_pictures(const fs::path& folder, const std::string& name, const Tensor& x, FileNames& names) {
   constexpr std::size_t kMost = 16;
   const std::vector<Picture> all = pictures_in(x);
   for (std::size_t i = 0; i < std::min(all.size(), kMost); ++i) {
-    const std::string file = all.size() == 1 ? name + ".png" : std::format("{}-{}.png", name, i);
+    const std::string file = names.own(all.size() == 1 ? name : std::format("{}-{}", name, i), ".png");
     write_png((folder / file).string(), all[i]);
   }
 }
@@ -83,13 +120,19 @@ void write_pictures(const fs::path& folder, const std::string& name, const Tenso
 // Writes the outputs as the name says.
 void write_outputs(const std::string& path, const std::vector<onnx::Port>& ports,
                    const std::vector<onnx::PortValue>& outputs) {
-  std::vector<std::pair<std::string, Tensor>> tensors;
+  const char* const ending = has_suffix(path, ".npz") ? "" : ".npy";
+  FileNames names;
+  std::vector<std::pair<std::string, Tensor>> tensors;  // with the files' names
+  const auto add = [&](const std::string& name, const Tensor& x) {
+    const std::string plain = file_name(name), own = names.own(plain, ending);
+    if (own != plain + ending) say(std::format("output '{}' is written as {}", name, own));
+    tensors.emplace_back(own, x);
+  };
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::string name = file_name(ports[i].name);
-    if (outputs[i].tensor.defined()) tensors.emplace_back(name, outputs[i].tensor);
+    if (outputs[i].tensor.defined()) add(ports[i].name, outputs[i].tensor);
     if (!outputs[i].sequence) continue;
     for (std::size_t k = 0; k < outputs[i].sequence->size(); ++k)
-      tensors.emplace_back(std::format("{}-{}", name, k), (*outputs[i].sequence)[k]);
+      add(std::format("{}-{}", ports[i].name, k), (*outputs[i].sequence)[k]);
   }
   if (has_suffix(path, ".npz")) {
     TensorMap map;
@@ -97,21 +140,21 @@ void write_outputs(const std::string& path, const std::vector<onnx::Port>& ports
     save(path, map);
     return;
   }
-  if (has_suffix(path, ".npy") || has_suffix(path, ".png")) {
-    if (tensors.size() != 1)
-      throw InvalidArgument("{} takes one output, and the model has {}: name a directory, or FILE.npz", path,
-                            tensors.size());
+  if (is_one_file(path)) {
+    if (tensors.size() != 1) refuse_several(path, tensors.size());
     if (has_suffix(path, ".npy")) return save(path, tensors[0].second);
     const std::vector<Picture> all = pictures_in(tensors[0].second);
     if (all.size() != 1)
-      throw InvalidArgument("{}: output '{}', {}, is no picture", path, tensors[0].first,
+      throw InvalidArgument("{}: output '{}', {}, is no picture", path, fs::path(tensors[0].first).stem().string(),
                             to_string(tensors[0].second.type()));
     return write_png(path, all[0]);
   }
-  fs::create_directories(path);
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw IoError("{}: the directory cannot be made: {}", path, error.message());
   for (const auto& [name, x] : tensors) {
-    save(fs::path(path) / (name + ".npy"), x);
-    write_pictures(path, name, x);
+    save(fs::path(path) / name, x);
+    write_pictures(path, name.substr(0, name.size() - std::string_view(ending).size()), x, names);
   }
 }
 
@@ -209,6 +252,7 @@ void run(const RunArguments& a) {
   if (is_graph && !a.fallback.empty())
     throw InvalidArgument("--fallback is for models of ONNX, and {} is a graph", a.model);
   const Runnable target = is_graph ? graph_of(a, device) : model_of(a, device);
+  if (!a.output.empty()) check_output(a.output, target.outputs);
   std::vector<onnx::NamedValue> inputs = make_inputs(a.model, target.inputs, a, say);
   if (!a.compare.with.empty()) {
     Output out("-");
@@ -298,7 +342,22 @@ void add_run(CLI::App& app) {
   add_report_options(*command, a->report);
   add_compare_options(*command, a->compare);
   command->footer(std::string(kModelInputsHelp) + kFooter);
-  command->callback([a] { run(*a); });
+  command->callback([a, command] {
+    for (const char* option : {"--tolerance", "--python"}) {
+      if (a->compare.with.empty() && command->count(option)) throw CLI::ValidationError(option, "is for --compare");
+    }
+    for (const char* option :
+         {"--output", "--labels", "--top", "--repeat", "--profile", "--html", "--trace", "--json"}) {
+      if (!a->compare.with.empty() && command->count(option))
+        throw CLI::ValidationError(option, "does not go with --compare, which tells what differs alone");
+    }
+    if (!a->compare.with.empty() && !a->fallback.empty()) {
+      throw CLI::ValidationError("--fallback",
+                                 "does not go with --compare, which computes every node on the one device that it is "
+                                 "about; --device cpu computes all of them");
+    }
+    run(*a);
+  });
 }
 
 }  // namespace weft::app

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/format.h"
+#include "core/in_quotes.h"
 #include "core/mapped_file.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
@@ -48,8 +49,14 @@ Sound read_wav(const std::string& path) {
   SampleFormat format;
   for (std::size_t at = 12; at + 8 <= all.size();) {
     const std::string_view name = all.substr(at, 4);
-    // What was cut off, or is still being written, is as long as it is.
-    const std::string_view chunk = all.substr(at + 8, static_cast<std::size_t>(number(all, at + 4, 4)));
+    const auto size = static_cast<std::size_t>(number(all, at + 4, 4));
+    const std::string_view chunk = all.substr(at + 8, size);
+    // Programs that write to a pipe do not know the size, and leave the largest one.
+    constexpr std::size_t kUnknown = 0xffffffff;
+    if (chunk.size() < size && !(name == "data" && size == kUnknown)) {
+      throw FormatError("{}: it is cut off: its part {} has {} bytes, of which {} are there", path, in_quotes(name),
+                        size, chunk.size());
+    }
     at += 8 + chunk.size() + (chunk.size() & 1);
     if (name == "fmt ") {
       if (chunk.size() < 16) throw FormatError("{}: its format takes {} bytes, expected 16", path, chunk.size());

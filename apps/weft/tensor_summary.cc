@@ -9,6 +9,7 @@
 #include "core/format.h"
 #include "core/json_reader.h"
 #include "core/mapped_file.h"
+#include "core/utf8.h"
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
@@ -66,6 +67,14 @@ std::string largest(std::span<const double> row, int top, const std::vector<std:
 
 std::vector<std::string> read_labels(const std::filesystem::path& path) {
   const std::string text = read_file(path);
+  const auto is_control = [](unsigned char c) {
+    return (c < 0x20 && c != '\t' && c != '\r' && c != '\n') || c == 0x7f;
+  };
+  const std::size_t other = std::min<std::size_t>(
+      find_invalid_utf8(text), static_cast<std::size_t>(std::ranges::find_if(text, is_control) - text.begin()));
+  if (other != text.size())
+    throw FormatError("{}: it is no text in UTF-8: byte {} is 0x{:02x}; names of classes are a line each, or JSON",
+                      path.string(), other, static_cast<unsigned>(static_cast<unsigned char>(text[other])));
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && (text[first] == '[' || text[first] == '{')) {
     return labels_in(parse_json(text, path.string()), path.string());
@@ -79,6 +88,16 @@ std::vector<std::string> read_labels(const std::filesystem::path& path) {
     at = end + 1;
   }
   return labels;
+}
+
+std::string place_text(const Shape& shape, std::size_t index) {
+  std::string text;
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    const auto size = static_cast<std::size_t>(shape[d]);
+    text = std::to_string(index % size) + (text.empty() ? "" : ", ") + text;
+    index /= size;
+  }
+  return "[" + text + "]";
 }
 
 std::string summary(const std::string& called, const Tensor& x, int top, const std::vector<std::string>& labels) {

@@ -41,6 +41,7 @@
 #include "weft/memory.h"
 #include "weft/memory_figures.h"
 #include "weft/models.h"
+#include "weft/number_range.h"
 #include "weft/numeric.h"
 #include "weft/onnx.h"
 #include "weft/pooling.h"

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 import zlib
 
 WEFT = None
@@ -271,6 +272,12 @@ class ModelsOfOnnx(unittest.TestCase):
         self.near(self.outputs(mono, "-i", small)[0]["y0"][1], [0, -1, 0.5])
         (self.folder / "no.wav").write_bytes(b"RIFF\0\0\0\0WAVE")
         self.fails(mono, "-i", self.folder / "no.wav", words=["it has no samples"])
+        # Cut off; of what a program writes to a pipe the size is not known.
+        whole = stereo.read_bytes()
+        (self.folder / "cut.wav").write_bytes(whole[:-6])
+        self.fails(mono, "-i", self.folder / "cut.wav", words=["input 'x'", "cut.wav", 'its part "data" has 12 bytes, of which 6 are there'])
+        (self.folder / "cut.wav").write_bytes(whole.replace(b"data\x0c\0\0\0", b"data\xff\xff\xff\xff"))
+        self.near(self.outputs(mono, "-i", self.folder / "cut.wav")[0]["y0"][1], [0.25, -1, 0.5])
 
     # ---- Texts
 
@@ -323,8 +330,48 @@ class ModelsOfOnnx(unittest.TestCase):
                             (["--shape", "a=3,x"], ["'3,x' is no shape"]),
                             (["-i", "a=nothing"], ["input 'a'", "'nothing' is no FILE"]),
                             (["-i", "a=1", "-i", "a=2"], ["given 2 times"]),
-                            (["-i", "a=missing.png"], ["input 'a'", "missing.png"])]:
+                            (["-i", "a=missing.png"], ["input 'a'", "missing.png"]),
+                            (["--shape", "n=3", "--shape", "n=4"], ["--shape n=4 contradicts --shape n=3"]),
+                            (["--shape", "a=3,2", "--shape", "n=4"], ["--shape n=4 contradicts --shape a=3,2", "'n' is 4 of the one, and 3"]),
+                            (["--shape", "a=3,2", "--shape", "b=4,3"], ["--shape b=4,3 contradicts --shape a=3,2"]),
+                            (["--shape", "a=3,2", "--shape", "a=4,2"], ["--shape a=4,2 contradicts --shape a=3,2"]),
+                            (["--shape", "n=5", "-i", f"a={self.folder / 'a.npy'}"], ["input 'a': it is [2, 2], which --shape n=5 contradicts"]),
+                            (["--shape", "a=5,2", "-i", f"a={self.folder / 'a.npy'}"], ["it is [2, 2], which --shape a=5,2 contradicts"]),
+                            (["--tokenizer", "nope"], ["--tokenizer is for texts"]),
+                            (["--rate", "8000"], ["--rate is for sounds"]),
+                            (["--size", "3"], ["--size is for pictures"]),
+                            (["--mean", "3"], ["--mean is for pictures"])]:
             self.fails(two, *line, words=words)
+        self.outputs(two, "--shape", "n=3", "--shape", "n=3", "--shape", "a=3,2")
+        for line, words in [(["--mean", "abc"], ["--mean: 'abc' is no number"]), (["--mean", "1,nan,2"], ["'nan' is no number"]),
+                            (["--mean", "1", "--normalize", "unit"], ["--mean", "--normalize"]),
+                            (["--tolerance", "nan", "--compare"], ["--tolerance: 'nan'"]), (["--tolerance", "1"], ["is for --compare"]),
+                            (["--python", "x"], ["is for --compare"]),
+                            (["--compare", "--fallback", "cpu"], ["--fallback: does not go with --compare"]),
+                            (["--compare", "-o", "x"], ["--output: does not go with --compare"])]:
+            self.fails(two, *line, words=words, code=2)
+
+    def test_values_out_of_range(self):
+        u8 = same(("x", UINT8, ["n"]))
+        for value in ["nan", "inf", "-1", "256", "1.5", "1e30", "18446744073709551616"]:
+            self.fails(u8, "-i", f"x={value}", words=[f"input 'x': {value} is no element of u8, expected whole numbers from 0 to 255"])
+        for value, number in [("0", 0), ("255", 255), ("1e2", 100)]:
+            self.assertEqual(self.outputs(u8, "-i", f"x={value}")[0]["y0"][1], [number])
+        write_npy(self.folder / "x.npy", "<i8", [2, 2], [0, 1, 255, 256])
+        self.fails(same(("x", UINT8, ["n", 2])), "-i", self.folder / "x.npy", words=["its element [1, 1] is 256, which is none of u8"])
+        i64 = same(("x", INT64, []))
+        self.assertEqual(self.outputs(i64, "-i", "x=-9223372036854775808")[0]["y0"][1], [-(2**63)])
+        self.fails(i64, "-i", "x=9223372036854775808", words=["whole numbers from -9223372036854775808 to 9223372036854775807"])
+        self.fails(same(("x", BOOL, [])), "-i", "x=2", words=["expected 0 and 1"])
+        self.assertTrue(math.isnan(self.outputs(same(("x", FLOAT, [])), "-i", "x=nan")[0]["y0"][1][0]))
+
+    def test_names_of_inputs(self):
+        odd = same(("a=b", FLOAT, []), ("a", FLOAT, []))
+        found = self.outputs(odd, "-i", "a=b=2", "-i", "a=3")[0]
+        self.assertEqual([found["y0"][1], found["y1"][1]], [[2], [3]])
+        twice = model([("x", FLOAT, []), ("x", FLOAT, [])], [("y", FLOAT, [])], node("Neg", ["x"], ["y"]))
+        self.fails(twice, "-i", "x=1", words=["two inputs are called 'x'"])
+        self.weft("info", self.folder / "m.onnx", code=1)
 
     # ---- Outputs
 
@@ -357,6 +404,26 @@ class ModelsOfOnnx(unittest.TestCase):
         self.assertEqual(png_size(self.folder / "y.png"), ((8, 9), 2))
         self.fails(scores, "-o", self.folder / "z.png", words=["is no picture"])
         self.fails(same(("a", FLOAT, [1]), ("b", FLOAT, [1])), "-o", self.folder / "z.npy", words=["takes one output"])
+        self.fails(scores, "--labels", self.folder / "x.npy", words=["x.npy: it is no text"])
+
+    def test_names_of_outputs(self):
+        x = [("x", FLOAT, [1])]
+        both = model(x, [("a:b", FLOAT, [1]), ("a/b", FLOAT, [1])], node("Neg", ["x"], ["a:b"]), node("Abs", ["x"], ["a/b"]))
+        found, _, said = self.outputs(both, "-i", "x=2")
+        self.assertEqual([found["a_b"][1], found["a_b~2"][1]], [[-2], [2]])
+        self.assertIn("output 'a/b' is written as a_b~2.npy", said)
+        self.weft("run", self.folder / "m.onnx", "-i", "x=2", "-o", self.folder / "y.npz")
+        with zipfile.ZipFile(self.folder / "y.npz") as file:
+            self.assertEqual(sorted(file.namelist()), ["a_b.npy", "a_b~2.npy"])
+        long = model(x, [("y" * 300, FLOAT, [1])], node("Neg", ["x"], ["y" * 300]))
+        text, said = self.weft("run", self.file(long), "-o", self.folder / "long", code=1)
+        self.assertEqual(text, "")
+        self.assertIn("has a name of 300 bytes", said)
+        self.weft("run", self.folder / "m.onnx", "-o", self.folder / "long.npz")
+        self.fails(both, "-o", "/dev/full", words=["-o /dev/full: it is a file"])
+        self.fails(both, "-o", self.folder / "m.onnx/in", words=["m.onnx/in: the directory cannot be made: Not a directory"])
+        _, said = self.weft("graph", self.file(both), "-o", self.folder / "nowhere/g.onnx", code=1)
+        self.assertIn("nowhere/g.onnx: cannot be written: No such file or directory", said)
 
     def test_times_and_profiles(self):
         path = self.file(model([("x", FLOAT, ["n", 4])], [("y", FLOAT, ["n", 4])], node("Exp", ["x"], ["y"])))
@@ -383,6 +450,13 @@ class ModelsOfOnnx(unittest.TestCase):
                    words=["which would be compared with itself"])
         self.fails(path.read_bytes(), "--compare=else", words=["none of ort and cpu"], code=2)
         self.fails(path.read_bytes(), "--compare=ort", "--python", "/nowhere", words=["finds no package onnxruntime"])
+        self.fails(path.read_bytes(), "--compare=ort", "--python", "/bin/true", words=["/bin/true finds no package onnxruntime"])
+        # Random numbers are others.
+        path = self.file(model([("x", FLOAT, ["n"])], [("y", FLOAT, ["n"])], node("RandomNormalLike", ["x"], ["r"], "noise"),
+                               node("Add", ["x", "r"], ["y"])))
+        text, _ = self.weft("run", path, "--compare=cpu", "--shape", "n=64", device="llvmpipe")
+        self.assertIn("'noise' (RandomNormalLike), whose result is 'r' is random, and not compared\nall 1 values agree", text)
+        self.assertIn("output 'y' of the whole model is another one, as numbers are random\n", text)
 
     def test_fallback(self):
         wide = model([("x", FLOAT, ["n"])], [("y", FLOAT, ["n"]), ("z", DOUBLE, ["n"])], node("Exp", ["x"], ["e"], "narrow"),
@@ -424,7 +498,7 @@ class ModelsOfOnnx(unittest.TestCase):
         path = self.file(model([("x", DOUBLE, ["n", 4])], [("y", FLOAT, ["n"])], constant("w", FLOAT, [1, 2, 3], [3]),
                                node("Exp", ["x"], ["a"]), node("Tree", ["a"], ["b"], domain="ai.onnx.ml"),
                                node("StringConcat", ["b", "b"], ["c"]), node("Gelu", ["c"], ["y"]), opset=19))
-        text, _ = self.weft("info", path)
+        text, _ = self.weft("info", path, code=1)
         for line in ["IR 10, opsets ai.onnx 19\n3 parameters, 12 bytes of weights\n", "  x f64 [n, 4]\n", "      1 Exp\n",
                      "1 ai.onnx.ml.Tree   not supported: Weft has no operators of ai.onnx.ml, and the model no function",
                      "1 StringConcat   not supported: it is of texts",
@@ -441,6 +515,46 @@ class ModelsOfOnnx(unittest.TestCase):
         text, _ = self.weft("info", self.file(model([("x", FLOAT, [1000])], [("y", FLOAT, [1000])], outside, node("Add", ["x", "w"], ["y"]))))
         self.assertIn("1000 parameters, 4 KB (4000 bytes) of weights, 4 KB (4000 bytes) of them in other files\n", text)
         self.assertIn("All operators are supported.\n", text)
+        # Weights that are nodes.
+        value = field(5, field(1, "value") + field(5, tensor("", FLOAT, [1, 2, 3, 4])) + field(20, 4))
+        made = field(1, field(2, "w") + field(4, "Constant") + value)
+        text, _ = self.weft("info", self.file(model([("x", FLOAT, [4])], [("y", FLOAT, [4])], made, node("Add", ["x", "w"], ["y"]))))
+        self.assertIn("4 parameters, 16 bytes of weights\n", text)
+
+    def test_what_does_not_run(self):
+        x, y = [("x", FLOAT, [1])], [("y", FLOAT, [1])]
+        call = node("F", ["x"], ["y"], domain="my")
+        function = field(25, field(1, "F") + field(10, "my") + field(4, "a") + field(5, "b")
+                         + field(7, node("F", ["a"], ["b"], domain="my")[2:]) + field(9, field(1, "my") + field(2, 1)))
+        own = field(8, field(1, "my") + field(2, 1))
+        wide = [1] * 9
+        for data, told, error in [
+                (model([("x", FLOAT, wide)], y, node("Neg", ["x"], ["y"])), "input 'x' has 9 axes, and Weft's tensors have up to 8", ""),
+                (model(x, y, node("Neg", ["z"], ["y"], "first"), node("Abs", ["x"], ["z"])),
+                 "node 'first' (Neg) takes 'z', which nothing before it gives", "'z'"),
+                (model(x, y, node("Neg", ["x"], ["z"])), "output 'y' of graph '' has no value", "'y'"),
+                (model(x, y, call) + own + function, "function 'my.F' calls itself", "function 'my.F' calls itself"),
+                (model(x, y, node("Neg", ["x"], ["y"])).replace(field(8, field(1, "") + field(2, 21)), b""),
+                 "it names no opset of ai.onnx", "it names no opset of ai.onnx")]:
+            path = self.file(data)
+            text, _ = self.weft("info", path, code=1)
+            self.assertIn(f"It does not run here: {told}", text)
+            self.assertNotIn("All operators", text)
+            _, said = self.weft("run", path, code=1)
+            self.assertIn(error, said)
+            self.assertLessEqual(said.count("node '"), 1)
+
+    def test_what_is_no_model(self):
+        write_npy(self.folder / "a.npy", "<f4", [1], [1])
+        header = b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+        for data, told in [(b"", "it is empty"), (b"hello, world\n", "it is a text"), ("é".encode() * 400, "it is a text"),
+                           ((self.folder / "a.npy").read_bytes(), "it is an array of NumPy (.npy)"),
+                           (struct.pack("<Q", len(header)) + header + bytes(4), "it is in the format safetensors"),
+                           (b"GGUF\3\0\0\0" + bytes(16), "it is in GGUF"), (b"PK\3\4" + bytes(30), "it is a zip archive"),
+                           (b"version https://git-lfs.github.com/spec/v1\n", "it is a pointer of Git LFS")]:
+            for command in "run", "info":
+                _, said = self.weft(command, self.file(data), code=1)
+                self.assertIn(f"it is no model of ONNX: {told}", said)
 
     def test_drawings_and_profiles(self):
         path = self.file(model([("x", FLOAT, ["n", 4])], [("y", FLOAT, ["n", 4])], node("Exp", ["x"], ["e"], "/layer.0/Exp"),
@@ -453,6 +567,20 @@ class ModelsOfOnnx(unittest.TestCase):
         text, _ = self.weft("profile", "graph", path, "--shape", "n=7", "--runs", "2", "--html", self.folder / "p.html")
         self.assertIn("exp+softmax [7, 4]", text)
         self.weft("profile", "graph", path, "--length", "2", code=2)
+        # What the graph is like depends on an input.
+        path = self.file(model([("x", FLOAT, ["n", 4]), ("rate", INT64, [])], [("y", FLOAT, ["a", "b"])],
+                               constant("axis", INT64, [0]), constant("last", INT64, [-1]),
+                               node("Unsqueeze", ["rate", "axis"], ["one"]), node("Concat", ["one", "last"], ["to"], axis=0),
+                               node("Reshape", ["x", "to"], ["y"])))
+        _, said = self.weft("graph", path, "--shape", "n=2", "-o", "-", code=1)
+        self.assertIn("follow from ('rate') as constants: -i NAME=VALUE of weft graph", said)
+        graph = self.folder / "fixed.safetensors"
+        self.weft("graph", path, "--shape", "n=2", "-i", "rate=8", "-o", graph)
+        text, said = self.weft("run", graph, "-i", "x=1")
+        self.assertIn("y f32 [8, 1]", text)
+        self.assertIn("[8, 1]", self.weft("profile", "graph", path, "--shape", "n=2", "-i", "rate=8", "--runs", "1")[0])
+        self.weft("graph", graph, "-i", "x=1", "-o", "-", code=2)
+        self.weft("profile", "graph", graph, "-i", "x=1", code=2)
 
     def test_graphs_in_files(self):
         path = self.file(model([("x", FLOAT, ["n", 4])], [("y", FLOAT, ["n", 4])], node("Exp", ["x"], ["y"])))

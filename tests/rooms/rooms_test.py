@@ -25,7 +25,7 @@ import sys
 # From the bottom up: the room, a folder of src/; the rooms whose files it may include; its public headers, in
 # include/weft/ (a name that ends with / is a folder of them). *: all rooms.
 ROOMS = [
-    ("core", "", "attributes axes dtype element error flags future interruption label log number process schema shape"
+    ("core", "", "attributes axes dtype element error flags future interruption label log number number_range process schema shape"
                  " small_float tensor_data tensor_type version work"),
     ("files", "core", "safetensors"),
     ("text", "core", "text"),
