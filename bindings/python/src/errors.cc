@@ -70,6 +70,14 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
   return text[end] == '.' && (end + 1 == text.size() || text[end + 1] == ' ');
 }
 
+// Messages quote what is in files and arguments, which may be any bytes: those that are no UTF-8 are \xNN.
+nb::object decoded(std::string_view text) {
+  PyObject* const made = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+  if (!made) nb::raise_python_error();
+  return nb::steal(made);
+}
+void set_text(PyObject* type, std::string_view text) { PyErr_SetObject(type, decoded(text).ptr()); }
+
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
 // The library's messages have C++'s names of types and functions. Those of a program's kernels have WGSL's.
@@ -123,20 +131,20 @@ bool set_weft_error(const std::exception& e) {
   for (const ErrorRow& row : rows) {
     if (!row.is(e)) continue;
     if (const auto* kernel = dynamic_cast<const KernelError*>(&e)) {
-      const nb::object error = nb::handle(kernel_error)(nb::str(e.what()));
+      const nb::object error = nb::handle(kernel_error)(decoded(e.what()));
       error.attr("line") = kernel->line();
-      error.attr("message") = kernel->message();
+      error.attr("message") = decoded(kernel->message());
       PyErr_SetObject(kernel_error, error.ptr());
       return true;
     }
     if (!row.in_python) {
-      PyErr_SetString(row.type ? row.type : *row.base, e.what());
+      set_text(row.type ? row.type : *row.base, e.what());
       return true;
     }
     const std::string text = in_python(e.what());
     // An index into an axis of no elements, which the library takes for an error of shapes.
     const bool is_index = row.is == is<ShapeError> && text.ends_with("has nothing to pick from");
-    PyErr_SetString(is_index ? PyExc_IndexError : row.type ? row.type : *row.base, text.c_str());
+    set_text(is_index ? PyExc_IndexError : row.type ? row.type : *row.base, text);
     return true;
   }
   return false;
@@ -157,10 +165,10 @@ void set_error() noexcept {
                                                 &PyExc_KeyError,     &PyExc_ValueError,    &PyExc_TypeError,
                                                 &PyExc_BufferError,  &PyExc_ImportError,   &PyExc_AttributeError};
       const auto i = static_cast<std::size_t>(e.type());
-      PyErr_SetString(i < std::size(kTypes) ? *kTypes[i] : PyExc_RuntimeError, e.what());
+      set_text(i < std::size(kTypes) ? *kTypes[i] : PyExc_RuntimeError, e.what());
     }
   } catch (const std::exception& e) {
-    if (!set_weft_error(e)) PyErr_SetString(PyExc_RuntimeError, e.what());
+    if (!set_weft_error(e)) set_text(PyExc_RuntimeError, e.what());
   } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "an exception of an unknown type");
   }

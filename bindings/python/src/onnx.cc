@@ -6,11 +6,17 @@
 #include <algorithm>
 
 #include "weft/error.h"
+#include "weft/number_range.h"
 
 namespace weft::python {
 namespace {
 
-nb::object text(std::string_view s) { return nb::str(s.data(), s.size()); }
+// Reasons quote what is in the file, as errors do: what is no UTF-8 is \xNN.
+nb::object text(std::string_view s) {
+  PyObject* const made = PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace");
+  if (!made) nb::raise_python_error();
+  return nb::steal(made);
+}
 
 // (name, type as ONNX calls it, data type or None, sizes, names or None of dimensions, or None)
 nb::tuple port(const onnx::Port& p) {
@@ -56,6 +62,49 @@ nb::tuple description(const onnx::Description& d) {
                         texts(d.problems), texts(d.remarks));
 }
 
+// Throws for a number in lists, or alone, that the input's type does not have: as it is, [[300]] of uint8.
+void check_range(const onnx::Port& p, nb::handle object, std::vector<std::size_t>& place) {
+  PyObject* const o = object.ptr();
+  if (PyList_Check(o) || PyTuple_Check(o) || PyRange_Check(o)) {
+    place.push_back(0);
+    for (const nb::handle item : nb::borrow<nb::object>(object)) {
+      check_range(p, item, place);
+      ++place.back();
+    }
+    place.pop_back();
+    return;
+  }
+  nb::object index;
+  if (!PyFloat_Check(o) && !PyLong_Check(o)) {
+    // NumPy's integers; arrays have a type, which is another check.
+    if (is_array(object) || !PyIndex_Check(o)) return;
+    index = nb::steal(PyNumber_Index(o));
+    if (!index.is_valid()) {
+      PyErr_Clear();
+      return;
+    }
+  }
+  const std::optional<Number> number = number_from(index.is_valid() ? nb::handle(index) : object);
+  if (!number || can_hold(*p.dtype, *number)) return;
+  std::string where;
+  for (const std::size_t i : place) where += (where.empty() ? " at [" : ", ") + std::to_string(i);
+  if (!where.empty()) where += "]";
+  throw InvalidArgument("onnx: input '" + p.name + "' is given " + nb::cast<std::string>(nb::str(object)) + where +
+                        ", expected " + std::string(name(*p.dtype)) + ", " + range_text(*p.dtype));
+}
+// Numbers and lists of them become the input's type.
+Tensor tensor_of(const onnx::Port& p, nb::handle object) {
+  std::vector<std::size_t> place;
+  if (p.dtype && (is_integer(*p.dtype) || *p.dtype == DType::boolean)) check_range(p, object, place);
+  return tensor_from(object, p.dtype);
+}
+
+// A name that a program gives. Throws TypeError for what is no text.
+std::string name_in(nb::handle object) {
+  if (PyUnicode_Check(object.ptr())) return nb::cast<std::string>(object);
+  throw TypeError("onnx: an input is called " + nb::cast<std::string>(nb::repr(object)) + ", expected a name (str)");
+}
+
 // What a program gives for an input: None for an optional without a value, a list for a sequence, else what a tensor is
 // made of. Numbers and lists of them become the input's type.
 onnx::PortValue value_in(const onnx::Port& p, nb::handle object) {
@@ -67,7 +116,7 @@ onnx::PortValue value_in(const onnx::Port& p, nb::handle object) {
   }
   if (p.type.find("seq(") == std::string::npos) {
     const bool typed = nb::hasattr(object, "dtype") || nb::hasattr(object, "__dlpack__");
-    value.tensor = tensor_from(object, typed ? std::nullopt : p.dtype);
+    value.tensor = typed ? tensor_from(object) : tensor_of(p, object);
     return value;
   }
   if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) {
@@ -183,16 +232,15 @@ void add_onnx(nb::module_& m) {
            [](const onnx::Model& model, nb::dict shapes, nb::dict constants) {
              std::vector<onnx::NamedShape> named;
              for (const auto& [key, sizes] : shapes) {
-               Shape shape;
-               for (const nb::handle size : nb::borrow<nb::object>(sizes))
-                 shape.push_back(nb::cast<std::int64_t>(size));
-               named.push_back({nb::cast<std::string>(key), shape});
+               std::string name = name_in(key);
+               const std::vector<std::int64_t> all = integers_from(sizes, "the shape of input '" + name + "'");
+               named.push_back({std::move(name), Shape(std::span<const std::int64_t>(all))});
              }
              std::vector<std::pair<std::string, Tensor>> values;
              for (const auto& [key, value] : constants) {
-               auto name = nb::cast<std::string>(key);
+               const std::string name = name_in(key);
                const auto port = std::ranges::find(model.inputs(), name, &onnx::Port::name);
-               values.emplace_back(name, tensor_from(value, port == model.inputs().end() ? std::nullopt : port->dtype));
+               values.emplace_back(name, port == model.inputs().end() ? tensor_from(value) : tensor_of(*port, value));
              }
              return released([&] {
                std::vector<NamedTensor> given;

@@ -305,6 +305,71 @@ def test_wrong_inputs(path):
         m(None)
 
 
+def test_numbers_that_a_type_does_not_have():
+    uint8 = 2
+    m = wf.onnx.load(model(node("Identity", ["pixels"], ["y"]), input("pixels", uint8, ["n", 2]), output("y", uint8, ["n", 2])))
+    assert m([[0, 255], [2.0, np.int64(3)]]).tolist() == [[0, 255], [2, 3]]
+    for wrong in (300, -1, 1.5, float("nan"), float("inf"), 2**63, np.int64(300)):
+        with pytest.raises(ValueError, match=r"input 'pixels' is given .* at \[1, 0\], expected uint8, whole numbers from 0 to 255"):
+            m([[0, 1], [wrong, 2]])
+    with pytest.raises(ValueError, match="expected uint8"):
+        m.graph(constants={"pixels": [[300, 1]]})
+    truth = wf.onnx.load(model(node("Not", ["x"], ["y"]), input("x", BOOL, []), output("y", BOOL, [])))
+    assert bool(truth(0)) and not bool(truth(True))
+    with pytest.raises(ValueError, match="input 'x' is given 2, expected bool, 0 and 1"):
+        truth(2)
+
+
+def test_wrong_shapes_of_graphs(path):
+    m = wf.onnx.load(path)
+    for shape, told in (
+        ((2.5, 4), "the shape of input 'x' is 2.5, expected an integer"),
+        ("ab", "the shape of input 'x' is 'a', expected an integer"),
+        (None, "the shape of input 'x' is None, expected an integer or a sequence"),
+    ):
+        with pytest.raises(TypeError, match=told):
+            m.graph({"x": shape})
+    with pytest.raises(ValueError, match="the shape of input 'x' is 1180591620717411303424, and has to fit into 64 bits"):
+        m.graph({"x": (2**70, 4)})
+    for call in (lambda: m.graph({"y": (2, 4)}), lambda: m.graph(constants={"y": 1.0})):
+        with pytest.raises(ValueError, match="no input is called 'y'; there are 'x'"):
+            call()
+    with pytest.raises(TypeError, match="is called 3, expected a name"):
+        m.graph({3: (2, 4)})
+    with pytest.raises(TypeError, match="shapes is 'x', expected a mapping"):
+        m.graph("x")
+
+
+def test_wrong_arguments(path, tmp_path):
+    bytes_ = path.read_bytes()
+    for same in (bytearray(bytes_), memoryview(bytes_)):
+        assert wf.onnx.load(same).inputs == wf.onnx.load(bytes_).inputs
+    for call, told in (
+        (lambda: wf.onnx.load(path, device=0), "device is 0, expected a Device"),
+        (lambda: wf.onnx.load(path, fallback=0), "fallback is 0, expected a Device"),
+        (lambda: wf.onnx.load(path, precision=16), "precision is 16, expected 'float32'"),
+        (lambda: wf.onnx.load(3), "expected the path of a file .*, got int"),
+        (lambda: wf.onnx.describe(bytes_), "expected the path of a file .*, got bytes"),
+        (lambda: wf.onnx.load(path, operators=[1]), r"operators is \[1\], expected a mapping"),
+        (lambda: wf.onnx.load(path, operators={"ai.onnx.Sin": 3}), "'ai.onnx.Sin' is 3, expected a function"),
+        (lambda: wf.onnx.load(path, operators={1: len}), "an operator is called 1"),
+        (lambda: wf.onnx.Model("x"), r"got 'x'; weft.onnx.load\(\) makes one"),
+    ):
+        with pytest.raises(TypeError, match=told):
+            call()
+    for call in (wf.onnx.load, wf.onnx.describe):
+        with pytest.raises(ValueError, match="holds a zero byte"):
+            call("a\0b")
+
+
+def test_messages_are_texts():
+    bad = field(5, field(1, "mode") + field(4, b"\xff\xfe") + field(20, 3))
+    resize = field(1, field(1, "x") + field(1, "") + field(1, "s") + field(2, "y") + field(4, "Resize") + bad)
+    m = wf.onnx.load(model(resize, tensor("s", np.array([2], "f4")), input("x", FLOAT, ["n"]), output("y", FLOAT, ["n"])))
+    with pytest.raises((wf.FormatError, wf.Unsupported, ValueError), match=r"\\xff\\xfe"):
+        m(np.ones(2, "f4"))
+
+
 def test_files_that_are_no_models_or_have_operators_that_weft_lacks(tmp_path):
     with pytest.raises(OSError):
         wf.onnx.load(tmp_path / "nowhere.onnx")
@@ -370,5 +435,8 @@ def test_an_operator_of_the_programs_own():
     assert len(calls) == 1 and calls[0].outputs == 1 and calls[0].version == 1
     with pytest.raises(ZeroDivisionError):
         wf.onnx.load(made, operators={"my.domain.ScaledTanh": lambda node: 1 / 0})(x)
+    for nothing in (None, (), [None]):
+        with pytest.raises(TypeError, match="'my.domain.ScaledTanh' returned .*, expected an array"):
+            wf.onnx.load(made, operators={"my.domain.ScaledTanh": lambda node, nothing=nothing: nothing})(x)
     with pytest.raises(ValueError, match="has no domain"):
         wf.onnx.load(made, operators={"ScaledTanh": scaled_tanh})

@@ -85,9 +85,9 @@ class OperatorCall(NamedTuple):
 
 
 class Description(NamedTuple):
-    """What is in a model's file. parameters and weight_bytes are those of its initializers, of which external_bytes are in
-    the files beside it; opsets are versions by domain. problems and remarks say what keeps it from running here, or from
-    running on a GPU alone, besides operators."""
+    """What is in a model's file. parameters and weight_bytes are those of its initializers and constants, of which
+    external_bytes are in the files beside it; opsets are versions by domain. problems and remarks say what keeps it from
+    running here, or from running on a GPU alone, besides operators."""
 
     name: str
     producer: str
@@ -116,6 +116,8 @@ class Model:
     """A model as a function of arrays. load() makes it; any number of threads may call it."""
 
     def __init__(self, handle: Any) -> None:
+        if not isinstance(handle, _core.OnnxModel):
+            raise TypeError(f"Model: got {handle!r}; weft.onnx.load() makes one of a file, or of its bytes")
         self._own = handle
         self._description = _description(handle.description())
 
@@ -149,6 +151,9 @@ class Model:
         """What it computes of inputs of these shapes, as a function whose graph can be saved. Inputs of which the model
         fixes the shape need none. constants are values of inputs, which become part of the graph: it needs those of inputs
         that say what the graph is like. Raises Unsupported if the graph depends on other data."""
+        for what, given in (("shapes", shapes), ("constants", constants)):
+            if given is not None and not isinstance(given, Mapping):
+                raise TypeError(f"graph: {what} is {given!r}, expected a mapping by inputs' names")
         return GraphFunction(self._own.graph(dict(shapes or {}), dict(constants or {})))
 
     @property
@@ -200,7 +205,7 @@ def _sizes(port: Port) -> str:
 
 
 def load(
-    path: str | os.PathLike[str] | bytes,
+    path: str | os.PathLike[str] | bytes | bytearray | memoryview,
     device: Device | str | None = None,
     precision: str | None = None,
     *,
@@ -223,20 +228,51 @@ def load(
 
         load("model.onnx", operators={"my.domain.ScaledTanh": lambda node: weft.tanh(node.inputs[0] * node.attributes["scale"])})
     """
-    rows = [(*_split(name), _called(f)) for name, f in (operators or {}).items()]
-    if device is None:
-        device = _core.default_device()
-    elif isinstance(device, str):
-        device = _core.open_device(device)
-    if isinstance(fallback, str):
-        fallback = _core.open_device(fallback)
+    rows = _rows(operators)
+    device = _device("device", device) or _core.default_device()
+    fallback = _device("fallback", fallback)
+    if precision is not None and not isinstance(precision, str):
+        raise TypeError(f"load: precision is {precision!r}, expected 'float32', 'float16', 'auto' or None")
     precision = precision or current_precision.get()
-    if isinstance(path, bytes):
-        where = "" if folder is None else os.fspath(folder)
-        return Model(_core.onnx_from_bytes(path, device, precision, where, rows, fallback))
+    if isinstance(path, (bytes, bytearray, memoryview)):
+        where = "" if folder is None else _path("load", folder)
+        return Model(_core.onnx_from_bytes(bytes(path), device, precision, where, rows, fallback))
     if folder is not None:
         raise TypeError("load: a folder goes with bytes; of a file it is its own")
-    return Model(_core.load_onnx(os.fspath(path), device, precision, rows, fallback))
+    return Model(_core.load_onnx(_path("load", path), device, precision, rows, fallback))
+
+
+def _device(what: str, given: Any) -> Device | None:
+    if isinstance(given, str):
+        return _core.open_device(given)
+    if given is None or isinstance(given, Device):
+        return given
+    raise TypeError(f"load: {what} is {given!r}, expected a Device, the name of one, or None")
+
+
+def _path(function: str, given: Any) -> str:
+    try:
+        path = os.fspath(given)
+    except TypeError:
+        path = None
+    if not isinstance(path, str):
+        raise TypeError(f"{function}: expected the path of a file (str or os.PathLike), got {type(given).__name__}")
+    if "\0" in path:
+        raise ValueError(f"{function}: the path {path!r} holds a zero byte")
+    return path
+
+
+def _rows(operators: Any) -> list[tuple[str, str, Any]]:
+    if operators is None:
+        return []
+    if not isinstance(operators, Mapping):
+        raise TypeError(f"load: operators is {operators!r}, expected a mapping of 'domain.Name' to functions")
+    for name, function in operators.items():
+        if not isinstance(name, str):
+            raise TypeError(f"load: an operator is called {name!r}, expected 'domain.Name'")
+        if not callable(function):
+            raise TypeError(f"load: the operator {name!r} is {function!r}, expected a function of an OperatorCall")
+    return [(*_split(name), _called(name, function)) for name, function in operators.items()]
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -246,10 +282,14 @@ def _split(name: str) -> tuple[str, str]:
     return domain, own
 
 
-def _called(function: Callable[[OperatorCall], Any]) -> Callable[..., list[Any]]:
+def _called(name: str, function: Callable[[OperatorCall], Any]) -> Callable[..., list[Any]]:
     def call(inputs: list[Any], attributes: dict[str, Any], outputs: int, version: int) -> list[Any]:
         made = function(OperatorCall(tuple(inputs), attributes, outputs, version))
-        return list(made) if isinstance(made, (tuple, list)) else [made]
+        results = list(made) if isinstance(made, (tuple, list)) else [made]
+        if outputs and all(result is None for result in results):
+            expected = "an array" if outputs == 1 else f"a tuple of {outputs} arrays"
+            raise TypeError(f"the function of the operator {name!r} returned {made!r}, expected {expected}")
+        return results
 
     return call
 
@@ -280,9 +320,9 @@ def save(
         graph = function.graph(*args)
     else:
         raise TypeError("save: expected a function that weft.compile() made, or a graph")
-    _core.save_onnx(os.fspath(path), graph, opset, external_data)
+    _core.save_onnx(_path("save", path), graph, opset, external_data)
 
 
 def describe(path: str | os.PathLike[str]) -> Description:
     """What is in a model's file, whether it runs here or not. Its weights are not read."""
-    return _description(_core.describe_onnx(os.fspath(path)))
+    return _description(_core.describe_onnx(_path("describe", path)))
