@@ -29,7 +29,9 @@ TEST(Windows, CountThoseThatFit) {
               EXPECT_EQ(fit->reach, last(0) + 1);
               // By less than a step more it would fit.
               EXPECT_EQ(fit->partial, last(count) - end + 1 < stride);
-              if (count > 0) EXPECT_EQ(windows_extent(count, stride, size, dilation), last(count - 1) + 1);
+              if (count > 0) {
+                EXPECT_EQ(windows_extent(count, stride, size, dilation), last(count - 1) + 1);
+              }
             }
           }
         }
