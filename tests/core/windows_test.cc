@@ -55,12 +55,13 @@ TEST(Windows, AtTheEndsOfSixtyFourBits) {
   EXPECT_EQ(window_reach(k62, 1), k62);
   EXPECT_EQ(window_reach(2, kMost - 1), kMost);
   EXPECT_EQ(window_reach(2, kMost), std::nullopt);
-  EXPECT_EQ(window_reach(k62, 2), kMost - 1);
+  EXPECT_EQ(window_reach(k62, 2), kMost);
   EXPECT_EQ(window_reach(k62 + 1, 2), std::nullopt);
   EXPECT_EQ(window_reach(k62, 3), std::nullopt);
 
   EXPECT_EQ(windows_extent(k62, 1, k62), kMost);
-  EXPECT_EQ(windows_extent(k62, 2, 2), kMost - 1 - 1 + 2);
+  EXPECT_EQ(windows_extent(k62, 2, 1), kMost);
+  EXPECT_EQ(windows_extent(k62, 2, 2), std::nullopt);
   EXPECT_EQ(windows_extent(k62 + 1, 1, k62), std::nullopt);
   EXPECT_EQ(windows_extent(k62, 3, 1), std::nullopt);
   EXPECT_EQ(windows_extent(1, 1, k62, 3), std::nullopt);
@@ -89,7 +90,7 @@ TEST(Windows, RoundedUp) {
   EXPECT_EQ(windows_rounded_up(*fit_windows(kMost, 1, kMost - 1), kMost - 1, kMost), 2);
   // A further one would begin past 64 bits.
   EXPECT_EQ(windows_rounded_up(*fit_windows(kMost, k62, k62 - 2), k62 - 2, kMost), 3);
-  EXPECT_EQ(windows_rounded_up(*fit_windows(kMost, k62, k62), k62, kMost), 1);
+  EXPECT_EQ(windows_rounded_up(*fit_windows(kMost, 1, k62 + 1), k62 + 1, kMost), 2);
 }
 
 }  // namespace

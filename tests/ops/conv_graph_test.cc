@@ -64,10 +64,10 @@ TEST(ConvGraph, SaysWhatDoesNotFit) {
   constexpr std::int64_t kFar = std::int64_t{1} << 40, kMost = INT32_MAX;
   const Tensor tall_filter = g.input("tall filter", DType::f32, {8, 3, kFar, 3});
   EXPECT_THAT(thrown_by([&] { conv(x, tall_filter, {}, {.dilations = {kMost, 1}}); }),
-              HasSubstr("ShapeError: conv: along spatial axis 0 a window of 1099511627776 elements, 2147483647 apart"));
+              HasSubstr("conv: along spatial axis 0 a window of 1099511627776 elements, 2147483647 apart"));
   const Tensor tall = g.input("tall", DType::f32, {2, 8, kFar, 4});
   EXPECT_THAT(thrown_by([&] { conv_transpose(tall, fits, {}, {{.strides = {kMost, 1}}}); }),
-              HasSubstr("ShapeError: conv_transpose: 1099511627776 windows of 3 elements, 1 apart, at every element "
+              HasSubstr("conv_transpose: 1099511627776 windows of 3 elements, 1 apart, at every element "
                         "2147483647 along spatial axis 0 pass 2^63"));
   EXPECT_THAT(thrown_by([&] { conv_filter_gradient(x, fits, {3}); }), HasSubstr("the window is [3]"));
 }
