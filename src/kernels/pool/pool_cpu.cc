@@ -153,54 +153,10 @@ constexpr bool has_rows(Step step) {
   return step == Step::max || step == Step::sum || step == Step::magnitude || step == Step::square;
 }
 
-// Windows of their own sizes, and powers: the same of `count` places with all their channels, and of `position`, that
-// of the line's first element.
 template <class Sum, Step kStep>
-void add_windows(const Sum* from, std::int64_t next, const Steps* steps, std::int64_t count, std::int64_t channels,
-                 [[maybe_unused]] std::int64_t position, [[maybe_unused]] Sum norm, Sum* results,
-                 [[maybe_unused]] std::int32_t* places) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Steps& s = steps[i];
-    for (std::int64_t k = s.first; k < s.end; k += s.step) {
-      for (std::int64_t c = 0; c < channels; ++c) {
-        const std::int64_t at = i * channels + c;
-        const Sum v = from[k * next + c];
-        if constexpr (kStep == Step::place_of_max) {
-          if (v > results[at] || v != v || places[at] < 0)
-            results[at] = v, places[at] = static_cast<std::int32_t>(position + k);
-        } else if constexpr (kStep == Step::power) {
-          results[at] += std::pow(std::abs(v), norm);
-        } else {
-          results[at] = stepped<kStep>(results[at], v);
-        }
-      }
-    }
-  }
-}
-
-// The loops of a step: of rows, of lines with their channels (null: windows have loops of their own), of windows.
-template <class Sum>
-struct StepLoops {
-  Step step;
-  void (*row)(const Sum* from, std::int64_t stride, std::int64_t count, Sum* results) = nullptr;
-  void (*line)(const Sum* from, std::int64_t next, const Steps* steps, std::int64_t count, std::int64_t channels,
-               Sum* results) = nullptr;
-  void (*windows)(const Sum* from, std::int64_t next, const Steps* steps, std::int64_t count, std::int64_t channels,
-                  std::int64_t position, Sum norm, Sum* results, std::int32_t* places) = nullptr;
-};
-template <class Sum, Step kStep>
-StepLoops<Sum> loops_of() {
-  if constexpr (has_rows(kStep))
-    return {kStep, add_row<Sum, kStep>, add_line<Sum, kStep>, add_windows<Sum, kStep>};
-  else
-    return {.step = kStep, .windows = add_windows<Sum, kStep>};
-}
-
-template <class Sum>
 class Pool {
  public:
-  Pool(const PoolProblem& p, const Expression& epilogue, const StepLoops<Sum>& loops)
-      : p_(p), loops_(loops), expression_(epilogue) {
+  Pool(const PoolProblem& p, const Expression& epilogue) : p_(p), expression_(epilogue) {
     if (p.prologue) prologue_.emplace(*p.prologue, p.result_type());
     const std::int64_t channels = p.to.shape()[1];
     const bool adjacent = channels >= 4 && p.to.strides()[1] == 1 &&
@@ -211,7 +167,7 @@ class Pool {
       if (d != inner_) outer_.push_back(d), outer_shape_.push_back(p.to.shape()[d]);
     }
     // What tables hold depends on the axis alone; the last one's, which may be long, are made if elements need them.
-    by_rows_ = inner_ != 1 && loops_.step != Step::power && !p.axes.back().adaptive &&
+    by_rows_ = inner_ != 1 && (has_rows(kStep) || kStep == Step::place_of_max) && !p.axes.back().adaptive &&
                p.axes.back().window <= p.axes.back().x_size;
     for (int d = 0; d < p.spatial(); ++d) {
       const PoolAxis& a = p.axes[static_cast<std::size_t>(d)];
@@ -254,7 +210,7 @@ class Pool {
                  w.begin = r % pieces * piece;
                  w.count = std::min(piece, length - w.begin);
                  w.results.resize(static_cast<std::size_t>(w.count * channels_));
-                 if (loops_.step == Step::place_of_max) w.places.resize(w.results.size());
+                 if (kStep == Step::place_of_max) w.places.resize(w.results.size());
                  line(r / pieces, w);
                }
              });
@@ -290,7 +246,7 @@ class Pool {
       r /= outer_shape_[k];
     }
     at[static_cast<std::size_t>(last_)] = w.begin;
-    const bool maximum = loops_.step == Step::max || loops_.step == Step::place_of_max;
+    const bool maximum = kStep == Step::max || kStep == Step::place_of_max;
     std::ranges::fill(w.results, maximum ? static_cast<Sum>(p_.least()) : Sum(0));
     std::ranges::fill(w.places, -1);
     find_taps(at, w);
@@ -298,10 +254,10 @@ class Pool {
       const FromLine from = from_line(t, at, w.source);
       if (by_rows_)
         along_rows(from, t, w);
-      else if (inner_ == 1 && loops_.step != Step::power)
+      else if (inner_ == 1 && (has_rows(kStep) || kStep == Step::place_of_max))
         along_channels(from, t, w);
       else
-        along_windows(from, t, w);
+        along_places(from, t, w);
     }
     finish(at, w);
     store(at, w);
@@ -324,10 +280,12 @@ class Pool {
         for (std::size_t k = 0; k < rows.size(); ++k) rows[k].first += p_.inputs[k].strides()[last_];
       }
     }
-    if (loops_.step == Step::sum && p_.backward && p_.counts()) {
-      std::int64_t count = 1;
-      for (std::size_t d = 0; d + 1 < counts_.size(); ++d) count *= counts_[d][static_cast<std::size_t>(t.step[d])];
-      divide_places(count, counts_.back().data(), p_.from_shape()[-1], source->line.data());
+    if constexpr (kStep == Step::sum) {
+      if (p_.backward && p_.counts()) {
+        std::int64_t count = 1;
+        for (std::size_t d = 0; d + 1 < counts_.size(); ++d) count *= counts_[d][static_cast<std::size_t>(t.step[d])];
+        divide_places(count, counts_.back().data(), p_.from_shape()[-1], source->line.data());
+      }
     }
     return {source->line.data(), channels_};
   }
@@ -360,53 +318,72 @@ class Pool {
 
   // Element k of all windows that have it in x; of a gradient the windows that have element k in the line.
   void along_rows(const FromLine& line, const Tap& t, Work& w) const {
-    const PoolAxis& a = p_.axes.back();
-    if (p_.backward) {
-      // The last first, so that each result adds its windows in their order.
-      for (std::int64_t k = std::min(a.window - 1, (a.x_size + a.before) / a.dilation); k >= 0; --k) {
-        const std::int64_t at = k * a.dilation - a.before - a.to_begin - w.begin;
-        const std::int64_t low = at >= 0 ? 0 : std::min(a.y_size, (a.stride - 1 - at) / a.stride);
-        const std::int64_t high =
-            at >= w.count ? low : std::clamp((w.count - at + a.stride - 1) / a.stride, low, a.y_size);
-        if (low == high) continue;
-        const Sum* const from = line.data + low * line.stride;
-        Sum* const results = w.results.data() + at + low * a.stride;
-        if (a.stride == 1)
-          add_row<Sum, Step::sum>(from, line.stride, high - low, results);
-        else
-          add_apart(from, line.stride, high - low, results, a.stride);
+    if constexpr (has_rows(kStep) || kStep == Step::place_of_max) {
+      const PoolAxis& a = p_.axes.back();
+      if (p_.backward) {
+        // The last first, so that each result adds its windows in their order.
+        for (std::int64_t k = std::min(a.window - 1, (a.x_size + a.before) / a.dilation); k >= 0; --k) {
+          const std::int64_t at = k * a.dilation - a.before - a.to_begin - w.begin;
+          const std::int64_t low = at >= 0 ? 0 : std::min(a.y_size, (a.stride - 1 - at) / a.stride);
+          const std::int64_t high =
+              at >= w.count ? low : std::clamp((w.count - at + a.stride - 1) / a.stride, low, a.y_size);
+          if (low == high) continue;
+          const Sum* const from = line.data + low * line.stride;
+          Sum* const results = w.results.data() + at + low * a.stride;
+          if (a.stride == 1)
+            add_row<Sum, Step::sum>(from, line.stride, high - low, results);
+          else
+            add_apart(from, line.stride, high - low, results, a.stride);
+        }
+        return;
       }
-      return;
-    }
-    for (std::int64_t k = 0; k < a.window; ++k) {
-      const std::int64_t at = (a.to_begin + w.begin) * a.stride - a.before + k * a.dilation;
-      if (at >= a.x_size) break;
-      const std::int64_t low = std::min(w.count, at >= 0 ? 0 : (a.stride - 1 - at) / a.stride);
-      const std::int64_t high = std::clamp((a.x_size - at + a.stride - 1) / a.stride, low, w.count);
-      if (low == high) continue;
-      const Sum* const from = line.data + (at + low * a.stride) * line.stride;
-      if (loops_.step == Step::place_of_max) {
-        add_places(from, a.stride * line.stride, high - low, t.position + at + low * a.stride, a.stride,
-                   w.results.data() + low, w.places.data() + low);
-      } else {
-        loops_.row(from, a.stride * line.stride, high - low, w.results.data() + low);
+      for (std::int64_t k = 0; k < a.window; ++k) {
+        const std::int64_t at = (a.to_begin + w.begin) * a.stride - a.before + k * a.dilation;
+        if (at >= a.x_size) break;
+        const std::int64_t low = std::min(w.count, at >= 0 ? 0 : (a.stride - 1 - at) / a.stride);
+        const std::int64_t high = std::clamp((a.x_size - at + a.stride - 1) / a.stride, low, w.count);
+        if (low == high) continue;
+        const Sum* const from = line.data + (at + low * a.stride) * line.stride;
+        if constexpr (kStep == Step::place_of_max) {
+          add_places(from, a.stride * line.stride, high - low, t.position + at + low * a.stride, a.stride,
+                     w.results.data() + low, w.places.data() + low);
+        } else {
+          add_row<Sum, kStep>(from, a.stride * line.stride, high - low, w.results.data() + low);
+        }
       }
     }
   }
 
   void along_channels(const FromLine& line, const Tap& t, Work& w) const {
     const Steps* const steps = steps_.back().data() + w.begin;
-    if (loops_.step == Step::place_of_max) {
+    if constexpr (has_rows(kStep)) {
+      add_line<Sum, kStep>(line.data, line.stride, steps, w.count, channels_, w.results.data());
+    } else if constexpr (kStep == Step::place_of_max) {
       add_line_of_places(line.data, line.stride, steps, w.count, channels_, t.position, w.results.data(),
                          w.places.data());
-    } else {
-      loops_.line(line.data, line.stride, steps, w.count, channels_, w.results.data());
     }
   }
 
-  void along_windows(const FromLine& line, const Tap& t, Work& w) const {
-    loops_.windows(line.data, line.stride, steps_.back().data() + w.begin, w.count, channels_, t.position,
-                   static_cast<Sum>(p_.norm), w.results.data(), w.places.data());
+  // Windows of their own sizes, and powers.
+  void along_places(const FromLine& line, const Tap& t, Work& w) const {
+    for (std::int64_t i = 0; i < w.count; ++i) {
+      const Steps& s = steps_.back()[static_cast<std::size_t>(w.begin + i)];
+      for (std::int64_t k = s.first; k < s.end; k += s.step) {
+        for (std::int64_t c = 0; c < channels_; ++c) {
+          const auto at = static_cast<std::size_t>(i * channels_ + c);
+          const Sum v = line.data[k * line.stride + c];
+          if constexpr (kStep == Step::place_of_max) {
+            if (v > w.results[at] || v != v || w.places[at] < 0)
+              w.results[at] = v, w.places[at] = static_cast<std::int32_t>(t.position + k);
+          } else if constexpr (kStep == Step::power) {
+            if constexpr (std::is_floating_point_v<Sum>)
+              w.results[at] += std::pow(std::abs(v), static_cast<Sum>(p_.norm));
+          } else {
+            w.results[at] = stepped<kStep>(w.results[at], v);
+          }
+        }
+      }
+    }
   }
 
   // What is done to sums at the end.
@@ -418,7 +395,7 @@ class Pool {
           v = p_.norm == 2 ? std::sqrt(v) : std::pow(v, static_cast<Sum>(1 / p_.norm));
         }
       }
-      if (loops_.step != Step::sum) return;
+      if (kStep != Step::sum) return;
       if (!p_.counts())
         return divide(results.data(), static_cast<std::int64_t>(results.size()), static_cast<Sum>(p_.divisor));
       if (p_.backward) return;  // see from_line()
@@ -459,7 +436,7 @@ class Pool {
       const CpuExpression::Row output = row_of(p_.to);
       expression_.evaluate(w.registers, w.operands, std::span(&output, 1), length);
     }
-    if (loops_.step == Step::place_of_max) {
+    if constexpr (kStep == Step::place_of_max) {
       const std::int64_t rows = inner_ == last_ ? 1 : w.count, step = p_.indices->strides()[inner_];
       const auto row = static_cast<std::int64_t>(w.places.size()) / rows;
       std::int32_t* const to = data<std::int32_t>(*p_.indices) + offset(*p_.indices);
@@ -469,7 +446,6 @@ class Pool {
   }
 
   const PoolProblem& p_;
-  const StepLoops<Sum> loops_;
   CpuExpression expression_;
   std::optional<PrologueRows> prologue_;
   std::vector<std::vector<Steps>> steps_;          // of each result along a spatial axis
@@ -706,22 +682,22 @@ template <class Sum>
 void run(cpu::Executor& executor, const PoolProblem& p, const Expression& epilogue) {
   switch (step_of(p)) {
     case Step::max:
-      return Pool<Sum>(p, epilogue, loops_of<Sum, Step::max>()).run(executor);
+      return Pool<Sum, Step::max>(p, epilogue).run(executor);
     case Step::place_of_max:
-      return Pool<Sum>(p, epilogue, loops_of<Sum, Step::place_of_max>()).run(executor);
+      return Pool<Sum, Step::place_of_max>(p, epilogue).run(executor);
     default:
       break;
   }
   if constexpr (std::is_floating_point_v<Sum>) {
     switch (step_of(p)) {
       case Step::sum:
-        return Pool<Sum>(p, epilogue, loops_of<Sum, Step::sum>()).run(executor);
+        return Pool<Sum, Step::sum>(p, epilogue).run(executor);
       case Step::magnitude:
-        return Pool<Sum>(p, epilogue, loops_of<Sum, Step::magnitude>()).run(executor);
+        return Pool<Sum, Step::magnitude>(p, epilogue).run(executor);
       case Step::square:
-        return Pool<Sum>(p, epilogue, loops_of<Sum, Step::square>()).run(executor);
+        return Pool<Sum, Step::square>(p, epilogue).run(executor);
       case Step::power:
-        return Pool<Sum>(p, epilogue, loops_of<Sum, Step::power>()).run(executor);
+        return Pool<Sum, Step::power>(p, epilogue).run(executor);
       case Step::chosen:
         return MaxGradient<Sum>(p, epilogue).run(executor);
       default:
