@@ -38,8 +38,7 @@ EXTENSIONS = {
     "src/kernels/matmul/cpu/pairs_block.h",
     "src/kernels/matmul/cpu/pairs.cc",
     "src/kernels/quantized/cpu/weight_dots_block.h",
-    "src/kernels/quantized/cpu/weight_dots_avx2.cc",
-    "src/kernels/quantized/cpu/weight_dots_avx512.cc",
+    "src/kernels/quantized/cpu/weight_dots.cc",
 }
 # Functions whose bodies are JavaScript.
 EMSCRIPTEN = {"src/text/unicode_web.cc"}

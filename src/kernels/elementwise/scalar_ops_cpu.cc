@@ -1,16 +1,128 @@
-// The CPU's table of scalar operations: arithmetic, comparisons and bits, and conversions. cpu/ has the others.
+// The CPU's table of scalar operations.
 #include "kernels/elementwise/scalar_ops_cpu.h"
 
+#include <array>
 #include <cmath>
+#include <concepts>
+#include <tuple>
 
 #include "core/round_to_odd.h"
-#include "kernels/elementwise/cpu/scalar_rows.h"
+#include "kernels/elementwise/block_loops.h"
+#include "kernels/elementwise/complex_math_cpu.h"
+#include "kernels/elementwise/gamma_math_cpu.h"
+#include "kernels/elementwise/incomplete_math_cpu.h"
+#include "kernels/elementwise/scalar_arithmetic_cpu.h"
+#include "kernels/elementwise/scalar_ops.h"
+#include "kernels/elementwise/special_math_cpu.h"
 #include "weft/small_float.h"
 
 namespace weft::kernels {
 namespace {
 
-using namespace scalar_rows;
+using Function = CpuExpression::Function;
+using I = std::int64_t;
+using U = std::uint64_t;
+using B = std::uint8_t;                     // a boolean
+using Functions = std::array<Function, 6>;  // of each CpuRegister
+
+// One row of the table: the operation and its loop for each CpuRegister; null where it is not defined.
+struct Row {
+  ScalarOp op;
+  Functions functions;
+};
+
+// The result's register: that of the operands, except for booleans and conversions between real and complex numbers.
+template <class T, class R, bool boolean>
+using Result =
+    std::conditional_t<boolean, B, std::conditional_t<std::is_same_v<R, Complex> || std::is_same_v<T, Complex>, R, T>>;
+
+// The loop of a functor whose vector code is not valid for all arguments: usual() says for which it is, and rest()
+// computes the others.
+template <class F, class T, class... In>
+struct MendedLoop {
+  static void run(const void* a, const void* b, const void* c, void* out, int n) {
+    static const Function loop = BlockLoop<F, T, In...>::choose(true);
+    loop(a, b, c, out, n);
+    mend(std::index_sequence_for<In...>(), {a, b, c}, static_cast<T*>(out), n);
+  }
+
+ private:
+  template <std::size_t... k>
+  static void mend(std::index_sequence<k...>, const void* const (&args)[3], T* y, int n) {
+    const std::tuple<const In*...> x{static_cast<const In*>(args[k])...};
+    int rare = 0;
+    for (int i = 0; i < n; ++i) rare += !F::usual(std::get<k>(x)[i]...);
+    for (int i = 0; rare > 0; ++i) {
+      if (F::usual(std::get<k>(x)[i]...)) continue;
+      y[i] = F::rest(std::get<k>(x)[i]...);
+      --rare;
+    }
+  }
+};
+template <class F, class T>
+concept Mended = requires(T x) { F::usual(x); } || requires(T x) { F::usual(x, x); };
+
+template <class F, class T, int arity, bool boolean, bool vectors>
+Function loop() {
+  if constexpr (Mended<F, T>) {
+    if constexpr (arity == 1)
+      return MendedLoop<F, T, T>::run;
+    else
+      return MendedLoop<F, T, T, T>::run;
+  }
+  using Out = decltype([] {
+    if constexpr (arity == 1)
+      return Result<T, decltype(F()(T())), boolean>();
+    else if constexpr (arity == 2)
+      return Result<T, decltype(F()(T(), T())), boolean>();
+    else
+      return Result<T, decltype(F()(T(), T(), T())), boolean>();
+  }());
+  if constexpr (arity == 1)
+    return BlockLoop<F, Out, T>::choose(vectors);
+  else if constexpr (arity == 2)
+    return BlockLoop<F, Out, T, T>::choose(vectors);
+  else
+    return BlockLoop<F, Out, T, T, T>::choose(vectors);
+}
+
+// The instances of a functor for the registers of `types`.
+template <unsigned types, int arity, bool boolean = false, class F>
+Row row(ScalarOp op, F) {
+  Row r{op, {}};
+  if constexpr (types & kFloat) {
+    r.functions[0] = loop<F, float, arity, boolean, true>();
+    r.functions[1] = loop<F, double, arity, boolean, false>();
+  }
+  if constexpr (types & kSigned) r.functions[2] = loop<F, I, arity, boolean, true>();
+  if constexpr (types & kUnsigned) r.functions[3] = loop<F, U, arity, boolean, true>();
+  if constexpr (types & kComplex) r.functions[4] = loop<F, Complex, arity, boolean, true>();
+  if constexpr (types & kBool) r.functions[5] = loop<F, B, arity, boolean, true>();
+  return r;
+}
+
+// f32 by wide_function (vector code in double), f64 by the C library.
+template <auto wide_function, auto library_function>
+struct Transcendental {
+  WEFT_INLINE float operator()(float x) const { return static_cast<float>(wide_function(x)); }
+  WEFT_INLINE double operator()(double x) const { return library_function(x); }
+};
+template <auto wide_function, auto library_function>
+struct Transcendental2 {
+  WEFT_INLINE float operator()(float a, float b) const { return static_cast<float>(wide_function(a, b)); }
+  WEFT_INLINE double operator()(double a, double b) const { return library_function(a, b); }
+};
+template <auto wide_function, auto library_function>
+struct OfAngle : Transcendental<wide_function, library_function> {
+  static bool usual(std::same_as<float> auto x) { return std::abs(x) <= wide::kLargestAngle; }
+  static float rest(float x) { return static_cast<float>(library_function(static_cast<double>(x))); }
+};
+#define WEFT_WIDE(wide_name, ...) \
+  Transcendental<[](double x) WEFT_INLINE_LAMBDA { return wide::wide_name(x); }, __VA_ARGS__> {}
+#define WEFT_ANGLE(wide_name, ...) \
+  OfAngle<[](double x) WEFT_INLINE_LAMBDA { return wide::wide_name(x); }, __VA_ARGS__> {}
+#define WEFT_WIDE2(wide_name, ...) \
+  Transcendental2<[](double a, double b) WEFT_INLINE_LAMBDA { return wide::wide_name(a, b); }, __VA_ARGS__> {}
 
 // Integers below 2^51 in magnitude to and from double, by arithmetic that every instruction set has for vectors.
 constexpr double kShift = 0x1.8p52;
@@ -101,9 +213,55 @@ struct FloorDivide : Divisions {
     return floor_divide_(a, b);
   }
 };
+struct Pow {
+  WEFT_INLINE float operator()(float a, float b) const { return static_cast<float>(wide::pow(a, b)); }
+  template <class T>
+  WEFT_INLINE T operator()(T a, T b) const {
+    return pow_(a, b);
+  }
+};
+// f64 versions of functions that the C library lacks.
+double gated_f64(double x, double z) {
+  return z < -800 ? -0.0 : z < 0 ? x * (std::exp(z) / (1 + std::exp(z))) : x / (1 + std::exp(-z));
+}
+double sigmoid_f64(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+double gelu_erf_f64(double x) {
+  return x == -wide::kInfinity ? -0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440);
+}
+double gelu_tanh_f64(double x) {
+  return gated_f64(x, x * (1.5957691216057307117597842397375 + 0.071354816272600247526 * x * x));
+}
+
+// A function of complex numbers, in double.
+template <complex_math::Wide (*function)(complex_math::Wide)>
+struct OfComplex {
+  Complex operator()(Complex z) const { return complex_math::narrow(function(complex_math::wide(z))); }
+};
+#define WEFT_COMPLEX(...) \
+  OfComplex<[](complex_math::Wide z) { return __VA_ARGS__; }> {}
+
 using enum ScalarOp;
 
-const ScalarRow kRows[] = {
+#define WEFT_UNARY(T, x, ...)     \
+  [](auto x) WEFT_INLINE_LAMBDA { \
+    using T = decltype(x);        \
+    (void)sizeof(T);              \
+    return __VA_ARGS__;           \
+  }
+#define WEFT_BINARY(T, a, b, ...)         \
+  [](auto a, auto b) WEFT_INLINE_LAMBDA { \
+    using T = decltype(a);                \
+    (void)sizeof(T);                      \
+    return __VA_ARGS__;                   \
+  }
+#define WEFT_TERNARY(T, a, b, c, ...)             \
+  [](auto a, auto b, auto c) WEFT_INLINE_LAMBDA { \
+    using T = decltype(a);                        \
+    (void)sizeof(T);                              \
+    return __VA_ARGS__;                           \
+  }
+
+const Row kRows[] = {
     row<kNumber | kComplex, 1>(neg, WEFT_UNARY(T, x, neg_(x))),
     row<kNumber | kComplex, 1>(ScalarOp::abs, WEFT_UNARY(T, x, abs_(x))),
     row<kNumber, 1>(sign, WEFT_UNARY(T, x, sign_(x))),
@@ -114,8 +272,72 @@ const ScalarRow kRows[] = {
     row<kFloat, 1>(ScalarOp::sqrt, WEFT_UNARY(T, x, std::sqrt(x))),
     row<kFloat, 1>(rsqrt, WEFT_UNARY(T, x, static_cast<T>(1.0 / std::sqrt(static_cast<double>(x))))),
     row<kFloat | kComplex, 1>(reciprocal, WEFT_UNARY(T, x, div_(T{1}, x))),
+    row<kFloat, 1>(ScalarOp::cbrt, WEFT_WIDE(cbrt, [](double x) { return std::cbrt(x); })),
     row<kNumber | kComplex, 1>(square, WEFT_UNARY(T, x, mul_(x, x))),
+    row<kFloat, 1>(ScalarOp::exp, WEFT_WIDE(exp, [](double x) { return std::exp(x); })),
+    row<kComplex, 1>(ScalarOp::exp, WEFT_UNARY(T, x, exponential(x))),
+    row<kComplex, 1>(ScalarOp::sqrt, WEFT_COMPLEX(std::sqrt(z))),
+    row<kComplex, 1>(rsqrt, WEFT_UNARY(T, x, div_(T{1}, complex_math::narrow(std::sqrt(complex_math::wide(x)))))),
+    row<kComplex, 1>(ScalarOp::expm1, WEFT_COMPLEX(complex_math::expm1(z))),
+    row<kComplex, 1>(ScalarOp::log, WEFT_COMPLEX(complex_math::log(z))),
+    row<kComplex, 1>(ScalarOp::log2, WEFT_COMPLEX(complex_math::log(z) * 1.4426950408889634)),
+    row<kComplex, 1>(ScalarOp::log10, WEFT_COMPLEX(complex_math::log(z) * 0.43429448190325182)),
+    row<kComplex, 1>(ScalarOp::log1p, WEFT_COMPLEX(complex_math::log1p(z))),
+    row<kComplex, 1>(ScalarOp::sin, WEFT_COMPLEX(std::sin(z))),
+    row<kComplex, 1>(ScalarOp::cos, WEFT_COMPLEX(std::cos(z))),
+    row<kComplex, 1>(ScalarOp::tan, WEFT_COMPLEX(std::tan(z))),
+    row<kComplex, 1>(ScalarOp::asin, WEFT_COMPLEX(std::asin(z))),
+    row<kComplex, 1>(ScalarOp::acos, WEFT_COMPLEX(std::acos(z))),
+    row<kComplex, 1>(ScalarOp::atan, WEFT_COMPLEX(std::atan(z))),
+    row<kComplex, 1>(ScalarOp::sinh, WEFT_COMPLEX(std::sinh(z))),
+    row<kComplex, 1>(ScalarOp::cosh, WEFT_COMPLEX(std::cosh(z))),
+    row<kComplex, 1>(ScalarOp::tanh, WEFT_COMPLEX(std::tanh(z))),
+    row<kComplex, 1>(ScalarOp::asinh, WEFT_COMPLEX(std::asinh(z))),
+    row<kComplex, 1>(ScalarOp::acosh, WEFT_COMPLEX(std::acosh(z))),
+    row<kComplex, 1>(ScalarOp::atanh, WEFT_COMPLEX(std::atanh(z))),
+    row<kFloat, 1>(ScalarOp::exp2, WEFT_WIDE(exp2, [](double x) { return std::exp2(x); })),
+    row<kFloat, 1>(ScalarOp::log, WEFT_WIDE(log, [](double x) { return std::log(x); })),
+    row<kFloat, 1>(ScalarOp::log2, WEFT_WIDE(log2, [](double x) { return std::log2(x); })),
+    row<kFloat, 1>(ScalarOp::expm1, WEFT_WIDE(expm1, [](double x) { return std::expm1(x); })),
+    row<kFloat, 1>(ScalarOp::log10, WEFT_WIDE(log10, [](double x) { return std::log10(x); })),
+    row<kFloat, 1>(ScalarOp::log1p, WEFT_WIDE(log1p, [](double x) { return std::log1p(x); })),
+    row<kFloat, 1>(ScalarOp::sin, WEFT_ANGLE(sin, [](double x) { return std::sin(x); })),
+    row<kFloat, 1>(ScalarOp::cos, WEFT_ANGLE(cos, [](double x) { return std::cos(x); })),
+    row<kFloat, 1>(ScalarOp::tan, WEFT_ANGLE(tan, [](double x) { return std::tan(x); })),
+    row<kFloat, 1>(ScalarOp::asin, WEFT_WIDE(asin, [](double x) { return std::asin(x); })),
+    row<kFloat, 1>(ScalarOp::acos, WEFT_WIDE(acos, [](double x) { return std::acos(x); })),
+    row<kFloat, 1>(ScalarOp::atan, WEFT_WIDE(atan, [](double x) { return std::atan(x); })),
+    row<kFloat, 1>(ScalarOp::sinh, WEFT_WIDE(sinh, [](double x) { return std::sinh(x); })),
+    row<kFloat, 1>(ScalarOp::cosh, WEFT_WIDE(cosh, [](double x) { return std::cosh(x); })),
+    row<kFloat, 1>(ScalarOp::asinh, WEFT_WIDE(asinh, [](double x) { return std::asinh(x); })),
+    // (musl's acosh, which WebAssembly has, gives numbers below -2.)
+    row<kFloat, 1>(
+        ScalarOp::acosh,
+        WEFT_WIDE(acosh, [](double x) { return x < 1 ? std::numeric_limits<double>::quiet_NaN() : std::acosh(x); })),
+    row<kFloat, 1>(ScalarOp::atanh, WEFT_WIDE(atanh, [](double x) { return std::atanh(x); })),
+    row<kFloat, 1>(ScalarOp::tanh, WEFT_WIDE(tanh, [](double x) { return std::tanh(x); })),
+    row<kFloat, 1>(ScalarOp::erf, WEFT_WIDE(erf, [](double x) { return std::erf(x); })),
+    row<kFloat, 1>(ScalarOp::erfc, WEFT_WIDE(erfc, [](double x) { return std::erfc(x); })),
+    row<kFloat, 1>(erfinv, WEFT_WIDE(erfinv, [](double x) { return erfinv_f64(x); })),
+    row<kFloat, 1>(ScalarOp::lgamma, WEFT_WIDE(lgamma, [](double x) { return lgamma_f64(x); })),
+    row<kFloat, 1>(digamma, WEFT_WIDE(digamma, [](double x) { return digamma_f64(x); })),
+    row<kFloat, 1>(ScalarOp::j0, WEFT_UNARY(T, x, static_cast<T>(j0_f64(x)))),
+    row<kFloat, 1>(ScalarOp::j1, WEFT_UNARY(T, x, static_cast<T>(j1_f64(x)))),
+    row<kFloat, 1>(ScalarOp::y0, WEFT_UNARY(T, x, static_cast<T>(y0_f64(x)))),
+    row<kFloat, 1>(ScalarOp::y1, WEFT_UNARY(T, x, static_cast<T>(y1_f64(x)))),
+    row<kFloat, 1>(k0, WEFT_UNARY(T, x, static_cast<T>(bessel_k(0, x, false)))),
+    row<kFloat, 1>(k1, WEFT_UNARY(T, x, static_cast<T>(bessel_k(1, x, false)))),
+    row<kFloat, 1>(k0e, WEFT_UNARY(T, x, static_cast<T>(bessel_k(0, x, true)))),
+    row<kFloat, 1>(k1e, WEFT_UNARY(T, x, static_cast<T>(bessel_k(1, x, true)))),
+    row<kFloat, 1>(sigmoid, WEFT_WIDE(sigmoid, [](double x) { return sigmoid_f64(x); })),
+    row<kFloat, 1>(softplus, WEFT_WIDE(softplus, [](double x) { return softplus_f64(x); })),
+    row<kFloat, 1>(logsigmoid, WEFT_WIDE(logsigmoid, [](double x) { return -softplus_f64(-x); })),
+    row<kFloat, 1>(mish, WEFT_WIDE(mish, [](double x) { return mish_f64(x); })),
     row<kNumber, 1>(relu, WEFT_UNARY(T, x, relu_(x))),
+    row<kFloat, 1>(gelu_erf, WEFT_WIDE(gelu_erf, [](double x) { return gelu_erf_f64(x); })),
+    row<kFloat, 1>(gelu_tanh, WEFT_WIDE(gelu_tanh, [](double x) { return gelu_tanh_f64(x); })),
+    row<kFloat, 1>(gelu_quick, WEFT_WIDE(gelu_quick, [](double x) { return gated_f64(x, 1.702 * x); })),
+    row<kFloat, 1>(silu, WEFT_WIDE(silu, [](double x) { return gated_f64(x, x); })),
     row<kBool, 1>(logical_not, WEFT_UNARY(T, x, x ^ T{1})),
     row<kInteger, 1>(bitwise_not, WEFT_UNARY(T, x, ~x)),
     row<kFloat, 1, true>(is_nan, WEFT_UNARY(T, x, x != x)),
@@ -125,6 +347,7 @@ const ScalarRow kRows[] = {
     row<kComplex, 1>(real, WEFT_UNARY(T, x, x.real())),
     row<kComplex, 1>(imag, WEFT_UNARY(T, x, x.imag())),
     row<kComplex, 1>(conj, WEFT_UNARY(T, x, T(x.real(), -x.imag()))),
+    row<kComplex, 1>(angle, WEFT_UNARY(T, x, static_cast<float>(wide::atan2(x.imag(), x.real())))),
     row<kNumber | kComplex, 2>(add, WEFT_BINARY(T, a, b, add_(a, b))),
     row<kNumber | kComplex, 2>(sub, WEFT_BINARY(T, a, b, sub_(a, b))),
     row<kNumber | kComplex, 2>(mul, WEFT_BINARY(T, a, b, mul_(a, b))),
@@ -133,13 +356,26 @@ const ScalarRow kRows[] = {
     row<kNumber, 2>(rem, Rem()),
     row<kNumber, 2>(floor_divide, FloorDivide()),
     row<kNumber, 2>(ScalarOp::remainder, Remainder()),
+    row<kFloat, 2>(ScalarOp::atan2, WEFT_WIDE2(atan2, [](double a, double b) { return std::atan2(a, b); })),
+    row<kFloat, 2>(ScalarOp::hypot, WEFT_WIDE2(hypot, [](double a, double b) { return std::hypot(a, b); })),
     row<kFloat, 2>(ScalarOp::copysign, WEFT_BINARY(T, a, b, std::copysign(a, b))),
     row<kFloat, 2>(ScalarOp::nextafter, WEFT_BINARY(T, a, b, nextafter_(a, b))),
+    row<kFloat, 2>(gammainc, WEFT_BINARY(T, a, x, static_cast<T>(incomplete::gamma_tails(a, x).lower))),
+    row<kFloat, 2>(gammaincc, WEFT_BINARY(T, a, x, static_cast<T>(incomplete::gamma_tails(a, x).upper))),
+    row<kFloat, 3>(betainc, WEFT_TERNARY(T, a, b, x, static_cast<T>(incomplete::beta_tails(a, b, x).lower))),
+    row<kFloat, 2>(gammaincinv, WEFT_BINARY(T, a, p, static_cast<T>(incomplete::gammaincinv(a, p)))),
+    row<kFloat, 2>(gammainccinv, WEFT_BINARY(T, a, q, static_cast<T>(incomplete::gammainccinv(a, q)))),
+    row<kFloat, 3>(betaincinv, WEFT_TERNARY(T, a, b, p, static_cast<T>(incomplete::betaincinv(a, b, p)))),
+    row<kFloat, 2>(logaddexp, WEFT_WIDE2(logaddexp, [](double a, double b) { return logaddexp_f64(a, b); })),
     row<kAny, 2>(ScalarOp::fmin, WEFT_BINARY(T, a, b, fmin_(a, b))),
     row<kAny, 2>(ScalarOp::fmax, WEFT_BINARY(T, a, b, fmax_(a, b))),
     row<kInteger, 2>(gcd, WEFT_BINARY(T, a, b, gcd_(a, b))),
     row<kInteger, 2>(lcm, WEFT_BINARY(T, a, b, lcm_(a, b))),
     row<kFloat, 2>(ScalarOp::complex, WEFT_BINARY(T, a, b, Complex(static_cast<float>(a), static_cast<float>(b)))),
+    row<kNumber, 2>(ScalarOp::pow, Pow()),
+    row<kComplex, 2>(
+        ScalarOp::pow,
+        WEFT_BINARY(T, a, b, complex_math::narrow(complex_math::pow(complex_math::wide(a), complex_math::wide(b))))),
     row<kAny, 2>(min, WEFT_BINARY(T, a, b, min_(a, b))),
     row<kAny, 2>(max, WEFT_BINARY(T, a, b, max_(a, b))),
     row<kAny | kComplex, 2, true>(equal, WEFT_BINARY(T, a, b, a == b)),
@@ -338,11 +574,8 @@ CpuExpression::Function cpu_function(ScalarOp op, DType type) {
   static const Functions selects = {select_loop<float>(), select_loop<double>(),  select_loop<I>(),
                                     select_loop<U>(),     select_loop<Complex>(), select_loop<B>()};
   if (op == select) return selects[at];
-  for (const std::span<const ScalarRow> rows :
-       {std::span<const ScalarRow>(kRows), transcendental_rows(), special_rows()}) {
-    for (const ScalarRow& r : rows) {
-      if (r.op == op && r.functions[at]) return r.functions[at];
-    }
+  for (const Row& r : kRows) {
+    if (r.op == op && r.functions[at]) return r.functions[at];
   }
   return nullptr;
 }

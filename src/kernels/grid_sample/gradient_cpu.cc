@@ -1,11 +1,9 @@
 // The gradients of grid_sample on the CPU.
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "core/format.h"
-#include "kernels/elementwise/block_loops.h"
-#include "kernels/grid_sample/cpu/positions.h"
+#include "kernels/grid_sample/positions_cpu.h"
 
 namespace weft::kernels {
 namespace {

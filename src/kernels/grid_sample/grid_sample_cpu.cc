@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <memory>
 #include <vector>
 
-#include "kernels/elementwise/block_loops.h"
-#include "kernels/grid_sample/cpu/positions.h"
+#include "kernels/cpu_loops.h"
+#include "kernels/grid_sample/grid_sample.h"
+#include "kernels/grid_sample/positions_cpu.h"
 
 namespace weft::kernels {
 namespace {

@@ -54,8 +54,5 @@ inline constexpr std::int64_t kWeightRows = 4, kWeightCols = 4;
 // other: it comes off the number first. Null where there is none, without instructions that select among sixteen
 // numbers, and for compilers without GNU's vectors: then weights are decoded (WeightDecoder::row) and multiplied.
 WeightLoop weight_loop(WeightForm form, ZeroForm zero);
-// Those of an instruction set, each a source of its own; zeros: 0 none, 1 come off, 2 are added.
-WeightLoop weight_loop_avx512(WeightForm form, int zeros);
-WeightLoop weight_loop_avx2(WeightForm form, int zeros);
 
 }  // namespace weft::kernels

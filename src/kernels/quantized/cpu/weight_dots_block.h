@@ -1,5 +1,5 @@
-// The inner loops of weight_dots_avx512.cc and weight_dots_avx2.cc, which include this file behind panels_block.h, for
-// their instruction set. So there is no include guard and no include, and nothing here calls a library.
+// The inner loops of weight_dots.cc, which includes this file once for each instruction set, in a namespace of its
+// own, behind panels_block.h. So there is no include guard and no include, and nothing here calls a library.
 
 // Sixteen numbers, and the selection among them by the lowest four bits of words.
 template <int lanes>
