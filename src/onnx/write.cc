@@ -165,6 +165,17 @@ Shape wider(const Shape& a, const Shape& b) { return broadcast(a, b); }
 
 bool is_f8(DType type) { return type == DType::f8e4m3 || type == DType::f8e5m2; }
 
+// A float clamped to the range of an integer type of at most 16 bits, whose ends are floats, and cast to `to`: Weft's
+// casts saturate where others wrap.
+std::string saturated(const Written& w, const std::string& x, DType from, DType range, DType to) {
+  const bool has_sign = is_signed(range);
+  const std::int64_t most = (std::int64_t{1} << (bits(range) - (has_sign ? 1 : 0))) - 1;
+  const DType wide = from == DType::f64 ? from : DType::f32;
+  const std::string clamped =
+      w.node("Clip", {w.cast(x, from, wide), w.scalar(has_sign ? -most - 1 : 0, wide), w.scalar(most, wide)});
+  return w.cast(clamped, wide, to);
+}
+
 }  // namespace
 
 // ---- Reading
@@ -468,17 +479,13 @@ ValueNames GraphWriter::write_map(const weft::Node& node, const ValueNames& inpu
           const TensorType type{from, x.type.shape};
           y = call("cast", metadata_of(ElementwiseOp(std::move(one)), std::span(&type, 1)), 1, std::span(&y, 1),
                    [&](const ValueNames& names) -> ValueNames {
-                     const bool has_sign = is_signed(n.type);
-                     const std::int64_t most = (std::int64_t{1} << (bits(n.type) - (has_sign ? 1 : 0))) - 1;
                      std::string v = names[0];
                      if (is_floating(from)) {
-                       v = w.node("Clip", {w.cast(v, from, DType::f32), w.scalar(has_sign ? -most - 1 : 0, DType::f32),
-                                           w.scalar(most, DType::f32)});
-                       v = w.cast(v, DType::f32, DType::i32);
+                       v = saturated(w, v, from, n.type, DType::i32);
                      } else {
                        v = w.cast(v, from, DType::i64);
                        const std::int64_t count = std::int64_t{1} << bits(n.type);
-                       const std::int64_t half = has_sign ? count / 2 : 0;
+                       const std::int64_t half = is_signed(n.type) ? count / 2 : 0;
                        v = w.node("Mod", {w.node("Add", {v, w.scalar(half, DType::i64)}), w.scalar(count, DType::i64)});
                        v = w.cast(w.node("Sub", {v, w.scalar(half, DType::i64)}), DType::i64, DType::i32);
                      }
@@ -487,12 +494,7 @@ ValueNames GraphWriter::write_map(const weft::Node& node, const ValueNames& inpu
         } else if (from == n.type) {
           if (n.type != DType::f16 && n.type != DType::bf16 && !is_f8(n.type)) y = x.name;
         } else if (is_floating(from) && is_integer(n.type) && bits(n.type) <= 16) {
-          // Weft saturates, others wrap. (Wider ranges have no ends that are floats.)
-          const bool has_sign = is_signed(n.type);
-          const std::int64_t most = (std::int64_t{1} << (bits(n.type) - (has_sign ? 1 : 0))) - 1;
-          const DType wide = from == DType::f64 ? from : DType::f32;
-          y = w.node("Clip", {w.cast(y, from, wide), w.scalar(has_sign ? -most - 1 : 0, wide), w.scalar(most, wide)});
-          y = w.cast(y, wide, n.type);
+          y = saturated(w, y, from, n.type, n.type);
         } else {
           y = w.cast(y, from, n.type);
         }
