@@ -148,6 +148,7 @@ class Lowering {
     const auto graphs = node.op().subgraphs();
     const auto next_call = [&] { return static_cast<int>(schedule_.calls.size()); };
     const ControlFlow control = node.op().control_flow()->control();
+    block.kind = control.form;
     if (control.form == ControlForm::branch) {
       block.condition = operand(operands[0]);
       std::vector<StoredView> inputs;
@@ -175,13 +176,11 @@ class Lowering {
       for (std::size_t i = 0; i < carries; ++i) pairs.emplace_back(body.inputs[i].name, body.outputs[i].name);
       donate(body, pairs);
       if (control.form == ControlForm::loop) {
-        block.kind = Block::Kind::loop;
         const TensorType type{DType::boolean, {}};
         block.condition = {add_storage(type, Storage::Kind::intermediate), 0, type.dtype, Layout::dense(type.shape)};
         insert(make_schedule(*graphs[0]), inputs, std::span(&block.condition.storage, 1), -1);
         block.middle = next_call();
       } else {
-        block.kind = Block::Kind::turns;
         block.turns = control.turns;
         block.reverse = control.reverse;
         block.index = add_storage(body.numbers[0].type, Storage::Kind::number, -1);

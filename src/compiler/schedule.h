@@ -43,11 +43,9 @@ struct ScheduledCall {
 
 // Calls [first, end) of a schedule that a branch or a loop runs, in it those of other blocks.
 struct Block {
-  enum class Kind : std::uint8_t {
-    branch,  // [first, middle) if the condition holds, else [middle, end)
-    loop,  // [first, middle) compute the condition; as long as it holds, [middle, end) follow, and it is computed again
-    turns,  // [first, end), as often as `turns` says
-  };
+  // branch: [first, middle) if the condition holds, else [middle, end). loop: [first, middle) compute the condition; as
+  // long as it holds, [middle, end) follow, and it is computed again. turns: [first, end), as often as `turns` says.
+  using Kind = ControlForm;
   Kind kind = Kind::branch;
   int first = 0, middle = 0, end = 0;  // of turns the middle is the first
   StoredView condition = {};           // one boolean, of branches and loops

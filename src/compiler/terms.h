@@ -5,8 +5,7 @@
 
 namespace weft::compiler {
 
-// True if the value comes from an op of that pattern; true if the node is one all of whose attributes are as they are
-// without being given.
+// True if the value comes from an op of that pattern; true if the node is one with default attributes.
 inline bool is(const Tensor& v, OpPattern pattern) { return v.node()->op().pattern() == pattern; }
 bool is_plain(const Node& node, OpPattern pattern);
 

@@ -65,7 +65,7 @@ std::string Executable::Impl::describe(const StoredView& o) const {
 
 // "scan [16]: steps 3 to 7, 100 turns"
 std::string Executable::Impl::describe(const compiler::Block& b) const {
-  using enum compiler::Block::Kind;
+  using enum ControlForm;
   const auto steps = [](int first, int end) {
     return first == end ? std::string("no step") : std::format("steps {} to {}", first, end - 1);
   };
